@@ -17,7 +17,7 @@ constexpr uint64_t kEmptySlot = UINT64_MAX;
 static_assert(kTokensMax < 1 << kIdBits && kTokensMax < 1 << kRankBits && 2 * kIdBits + kRankBits == 64);
 
 constexpr size_t kWholePieceBytesMax = 16;
-constexpr size_t kShortPieceBytesMax = 96;  // measured: above it the heap is faster
+constexpr size_t kShortPieceBytesMax = 48;  // measured: above it the heap is faster
 
 constexpr uint64_t kHashFactor = 0x9E3779B97F4A7C15ULL;
 

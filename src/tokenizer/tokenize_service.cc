@@ -1,4 +1,4 @@
-#include "tokenizer/tokenize_service.h"
+#include "deepinfer/tokenize_service.h"
 
 #include <simdjson.h>
 

@@ -53,9 +53,8 @@ def fp8(x: Tensor) -> Tensor:
 def load(folder: Path) -> DeepseekV41ForCausalLM:
     config = json.loads((folder / "config.json").read_text())
     vision = config.get("vision_config") or {"num_hidden_layers": 0}
-    text = {"rope_scaling": None, **config["text_config"]}  # the library's default is the released YaRN
     nemo_config = DeepseekV41Config(
-        text_config=text, vision_config=vision, image_token_id=config["image_token_id"]
+        text_config=config["text_config"], vision_config=vision, image_token_id=config["image_token_id"]
     )
     backend = BackendConfig(attn="eager", linear="torch", rms_norm="torch_fp32", experts="torch", dispatcher="torch")
     tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
@@ -73,6 +72,9 @@ def load(folder: Path) -> DeepseekV41ForCausalLM:
     missing = [name for name in missing if not name.endswith("bias_vl")]  # absent without a vision tower
     if missing or unexpected:
         raise ValueError(f"weights do not fit: missing {missing[:5]}, unexpected {unexpected[:5]}")
+    if "rope_scaling" not in config["text_config"]:  # for the library that means the released YaRN
+        for layer in model.model.layers.values():
+            layer.attn.rotary_emb.original_length = 0
     return model.eval()
 
 

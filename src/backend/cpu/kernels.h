@@ -13,7 +13,7 @@ namespace deepinfer::cpu {
 
 enum class WeightFormat : int32_t { kFp8, kFp4, kBf16, kF32 };
 
-inline constexpr int32_t kTileOutputs = 16;  // outputs of one gemm call at most
+inline constexpr int32_t kTileOutputs = 32;  // outputs of one gemm call at most
 inline constexpr int32_t kTileRows = 64;     // rows of one gemm call at most
 inline constexpr int32_t kTileDepth = 512;   // columns decoded at a time
 inline constexpr int32_t kLanesMax = 16;

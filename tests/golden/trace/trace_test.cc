@@ -204,7 +204,7 @@ TEST_P(GoldenTrace, FreeRunningLayersAreEqual) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, GoldenTrace, ::testing::Values("ref"));
+INSTANTIATE_TEST_SUITE_P(Backends, GoldenTrace, ::testing::Values("ref", "cpu"));
 
 }  // namespace
 }  // namespace deepinfer

@@ -1,0 +1,103 @@
+// The command line and the environment variables, parsed and checked once into plain structs. The only place of the
+// program that reads the environment (docs/OPTIONS.md lists all of it). Main thread, at the start.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "deepinfer/options.h"
+#include "deepinfer/request.h"
+#include "deepinfer/status.h"
+
+namespace deepinfer::cli {
+
+/// How much goes to standard error besides what was asked for (--stats) and the one line of a failure.
+enum class LogLevel : uint8_t {
+  kQuiet,    // nothing
+  kError,    // nothing: the level before warnings
+  kWarning,  // what the engine found odd in the model directory
+  kInfo,     // and progress
+};
+
+/// A text to print, and success: --help, --version.
+struct ShowText {
+  std::string text;
+};
+
+struct GenerateArguments {
+  EngineOptions engine;
+  LogLevel log_level = LogLevel::kInfo;
+  Request request;  // without its prompt, which is exactly one of these:
+  std::optional<std::string> prompt;
+  std::optional<std::string> prompt_file;
+  std::optional<std::vector<int32_t>> tokens;
+  bool special = true;
+  bool json = false;
+  bool stats = false;
+};
+
+struct BatchArguments {
+  EngineOptions engine;
+  LogLevel log_level = LogLevel::kInfo;
+  std::string input;
+  std::string output;
+  std::vector<int32_t> stop_ids;  // added to those of every request
+  bool special = true;
+  bool stats = false;
+};
+
+struct ScoreArguments {
+  EngineOptions engine;
+  LogLevel log_level = LogLevel::kInfo;
+  std::string input;
+  std::string output = "-";
+  std::optional<std::string> dump_logits;
+  bool special = true;
+};
+
+struct TokenizeArguments {
+  std::string model_dir;
+  bool decode = false;
+  bool json = false;
+  bool special = true;
+};
+
+struct InspectArguments {
+  EngineOptions engine;
+  bool json = false;
+};
+
+struct DoctorArguments {
+  bool json = false;
+};
+
+struct KernelBenchArguments {
+  std::string backend = "auto";
+  int32_t n_threads = 0;
+  std::string filter;
+  bool small = false;
+  bool warm = false;
+  int32_t n_runs = 5;
+};
+
+struct ModelBenchArguments {
+  EngineOptions engine;
+  LogLevel log_level = LogLevel::kInfo;
+  bool is_decode = false;
+  std::vector<int32_t> lengths;
+  int32_t n_steps = 16;
+  int32_t n_runs = 5;
+};
+
+using Arguments = std::variant<ShowText, GenerateArguments, BatchArguments, ScoreArguments, TokenizeArguments,
+                               InspectArguments, DoctorArguments, KernelBenchArguments, ModelBenchArguments>;
+
+/// `arguments` without the program's name.
+/// Errors   kInvalidArgument names option, value and limit; kBadModelFile when a model is needed and none is given
+Result<Arguments> parse_arguments(std::span<const std::string> arguments);
+
+}  // namespace deepinfer::cli

@@ -1,0 +1,197 @@
+#include "cli/json_requests.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+#include <utility>
+
+namespace deepinfer::cli {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// Members of later parts of the engine: answered by name, as their options are.
+constexpr std::array kNotAvailable = {"messages", "chat",        "system",      "thinking", "tools", "regex",
+                                      "json_schema", "json_object", "ebnf", "image"};
+
+Error bad(std::string message) { return Error{Code::kInvalidArgument, std::move(message)}; }
+
+std::string dumped(const Json& value) {
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() > 60 ? text.substr(0, 60) + "..." : text;
+}
+
+/// An object of which no member is given twice.
+Result<Json> read_object(std::string_view line) {
+  std::unordered_set<std::string> keys;
+  std::optional<std::string> twice;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth == 1 && event == Json::parse_event_t::key && !keys.insert(parsed.get<std::string>()).second) {
+      twice = parsed.get<std::string>();
+    }
+    return true;
+  };
+  Json value;
+  try {
+    value = Json::parse(line, watch);
+  } catch (const Json::exception& error) {
+    const std::string_view what = error.what();
+    const size_t end = what.find("] ");  // "[json.exception.parse_error.101] parse error at ..."
+    return bad("not valid JSON: " + std::string(end == std::string_view::npos ? what : what.substr(end + 2)));
+  }
+  if (!value.is_object()) return bad("not a JSON object");
+  if (twice) return bad("\"" + *twice + "\" is given twice");
+  return value;
+}
+
+std::string must_be(std::string_view key, const Json& value, const std::string& rule) {
+  return std::string(key) + " is " + dumped(value) + ", must be " + rule;
+}
+
+/// `T` holds all of [min, max].
+template <typename T>
+Status read_integer(std::string_view key, const Json& value, int64_t min, int64_t max, T& target) {
+  const bool is_small = value.is_number_integer() &&
+                        !(value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX));
+  if (!is_small || value.get<int64_t>() < min || value.get<int64_t>() > max) {
+    return bad(must_be(key, value, "a whole number between " + std::to_string(min) + " and " + std::to_string(max)));
+  }
+  target = static_cast<T>(value.get<int64_t>());
+  return {};
+}
+
+Status read_float(std::string_view key, const Json& value, bool is_share, float& target) {
+  const double max = is_share ? 1 : static_cast<double>(std::numeric_limits<float>::max());
+  if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= max)) {
+    return bad(must_be(key, value, is_share ? "a number between 0 and 1" : "a finite number, at least 0"));
+  }
+  target = static_cast<float>(value.get<double>());
+  return {};
+}
+
+Status read_seed(const Json& value, uint64_t& target) {
+  if (!value.is_number_unsigned()) {
+    return bad(must_be("seed", value, "a whole number between 0 and " + std::to_string(UINT64_MAX)));
+  }
+  target = value.get<uint64_t>();
+  return {};
+}
+
+Status read_text(std::string_view key, const Json& value, std::optional<std::string>& target) {
+  if (!value.is_string()) return bad(must_be(key, value, "a string"));
+  target = value.get<std::string>();
+  return {};
+}
+
+Status read_ids(std::string_view key, const Json& value, std::vector<int32_t>& target) {
+  if (!value.is_array() || value.empty()) return bad(must_be(key, value, "a list of at least one token id"));
+  for (const Json& item : value) {
+    const std::string where = std::string(key) + "[" + std::to_string(target.size()) + "]";
+    if (const Status status = read_integer(where, item, 0, INT32_MAX, target.emplace_back()); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status read_stop_ids(const Json& value, std::vector<int32_t>& target) {
+  if (value.is_array()) return value.empty() ? Status{} : read_ids("stop_id", value, target);
+  return read_integer("stop_id", value, 0, INT32_MAX, target.emplace_back());
+}
+
+Status read_stop_strings(const Json& value, std::vector<std::string>& target) {
+  const Json list = value.is_string() ? Json::array({value}) : value;
+  if (!list.is_array()) return bad(must_be("stop", value, "a string or a list of strings"));
+  for (const Json& item : list) {
+    if (!item.is_string()) return bad(must_be("stop", value, "a string or a list of strings"));
+    target.push_back(item.get<std::string>());
+  }
+  return {};
+}
+
+Status read_member(const std::string& key, const Json& value, BatchRequest& batch) {
+  Request& request = batch.request;
+  SamplingOptions& sampling = request.sampling;
+  if (key == "prompt") return read_text(key, value, batch.text);
+  if (key == "tokens") return read_ids(key, value, request.prompt);
+  if (key == "max_tokens") return read_integer(key, value, 0, kContextMax, request.max_tokens);
+  if (key == "temperature") return read_float(key, value, false, sampling.temperature);
+  if (key == "top_p") return read_float(key, value, true, sampling.top_p);
+  if (key == "min_p") return read_float(key, value, true, sampling.min_p);
+  if (key == "top_k") return read_integer(key, value, -1, INT64_MAX, sampling.top_k);
+  if (key == "seed") return read_seed(value, sampling.seed);
+  if (key == "n") return read_integer(key, value, 1, kSequencesPerRequestMax, request.n_sequences);
+  if (key == "logprobs") return read_integer(key, value, 0, kLogprobsMax, request.n_logprobs);
+  if (key == "stop") return read_stop_strings(value, request.stop_strings);
+  if (key == "stop_id") return read_stop_ids(value, request.stop_ids);
+  if (key == "no_special") {
+    if (!value.is_boolean()) return bad(must_be(key, value, "true or false"));
+    batch.special = !value.get<bool>();
+    return {};
+  }
+  if (std::ranges::find(kNotAvailable, key) != kNotAvailable.end()) return bad(key + ": not available in this build");
+  return bad("unknown member \"" + key + "\"");
+}
+
+Result<BatchRequest> read_request(const Json& object) {
+  BatchRequest batch;
+  for (const auto& [key, value] : object.items()) {
+    if (key == "id") continue;
+    if (const Status status = read_member(key, value, batch); !status.ok()) return status.error();
+  }
+  if (batch.text.has_value() == object.contains("tokens")) return bad("exactly one of prompt and tokens is needed");
+  if (batch.text && batch.text->empty()) return bad("the prompt is empty");
+  return batch;
+}
+
+}  // namespace
+
+BatchLine read_batch_line(std::string_view line) {
+  const Result<Json> object = read_object(line);
+  if (!object.ok()) return {"", object.error()};
+  const auto id = object->find("id");
+  if (id == object->end()) return {"", read_request(*object)};
+  if (!id->is_string() && !id->is_number()) return {"", bad(must_be("id", *id, "a string or a number"))};
+  return {id->dump(), read_request(*object)};
+}
+
+Result<ScoreLine> read_score_line(std::string_view line) {
+  const Result<Json> object = read_object(line);
+  if (!object.ok()) return object.error();
+  ScoreLine result;
+  for (const auto& [key, value] : object->items()) {
+    Status status;
+    if (key == "name") {
+      status = read_text(key, value, result.name);
+    } else if (key == "text") {
+      status = read_text(key, value, result.text);
+    } else if (key == "tokens") {
+      status = read_ids(key, value, result.tokens);
+    } else {
+      status = bad("unknown member \"" + key + "\"");
+    }
+    if (!status.ok()) return status.error();
+  }
+  if (result.text.has_value() == object->contains("tokens")) return bad("exactly one of tokens and text is needed");
+  return result;
+}
+
+Result<AnswerHead> read_answer_head(std::string_view line) {
+  const Result<Json> object = read_object(line);
+  if (!object.ok()) return object.error();
+  AnswerHead head;
+  if (object->contains("id")) head.id_json = object->at("id").dump();
+  try {
+    if (object->contains("error")) {
+      head.error_message = object->at("error").at("message").get<std::string>();
+    } else {
+      head.n_prompt_tokens = object->at("usage").at("prompt_tokens").get<int64_t>();
+    }
+  } catch (const Json::exception&) {
+    return bad("not an answer of batch");
+  }
+  return head;
+}
+
+}  // namespace deepinfer::cli
