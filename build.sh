@@ -41,8 +41,8 @@ has_package() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) ==
 
 # A tool may come from anywhere, so its command is looked for; a library is looked for by its package.
 build_tools=(g++:g++ cmake:cmake ninja:ninja-build python3:python3)
-build_libraries=(libsimdjson-dev nlohmann-json3-dev libcli11-dev)
-test_libraries=(libgtest-dev libgmock-dev python3-venv ca-certificates)
+build_libraries=(libsimdjson-dev nlohmann-json3-dev)
+test_libraries=(libgtest-dev python3-venv ca-certificates)
 speed_tools=(ccache:ccache mold:mold) # only make it faster: a machine without them is fine
 
 can_fuzz() {

@@ -172,10 +172,12 @@ BoundRows::BoundRows(BoundCase& bound, std::vector<int32_t> slot, std::vector<in
 Result<ops::Rows> BoundRows::at(RowRange range) {
   if (range.begin != uploaded_.begin || range.end != uploaded_.end) {
     for (int32_t i = 0; i < range.n(); ++i) {
-      const bool continues = i > 0 && slot_[static_cast<size_t>(range.begin + i)] == slot_[static_cast<size_t>(range.begin + i - 1)];
+      const bool continues =
+          i > 0 && slot_[static_cast<size_t>(range.begin + i)] == slot_[static_cast<size_t>(range.begin + i - 1)];
       begin_host_[static_cast<size_t>(i)] = continues ? begin_host_[static_cast<size_t>(i - 1)] : i;
     }
-    DI_RETURN_IF_ERROR(bound_->backend().upload(begin_there_, begin_host_.data(), range.n() * int64_t{sizeof(int32_t)}));
+    DI_RETURN_IF_ERROR(
+        bound_->backend().upload(begin_there_, begin_host_.data(), range.n() * int64_t{sizeof(int32_t)}));
     uploaded_ = range;
   }
   return ops::Rows{range.n(), slot_there_ + range.begin, position_there_ + range.begin, begin_there_};

@@ -50,11 +50,11 @@ struct HostPool {
 /// The same pool on the backend, as memory the operation may change.
 kv::GlobalView bind_pool(BoundCase& bound, const HostPool& pool);
 
-void add_linear_cases(std::vector<OpCase>& cases, bool perf);      // embed, linear_*, output_projection, head
-void add_mhc_cases(std::vector<OpCase>& cases, bool perf);         // mhc_expand, mhc_site, engram
-void add_kv_cases(std::vector<OpCase>& cases, bool perf);          // query, window_kv, window_commit, compress
-void add_index_cases(std::vector<OpCase>& cases, bool perf);       // index_select
-void add_attention_cases(std::vector<OpCase>& cases, bool perf);   // attention
-void add_moe_cases(std::vector<OpCase>& cases, bool perf);         // router, moe
+void add_linear_cases(std::vector<OpCase>& cases, bool perf);     // embed, linear_*, output_projection, head
+void add_mhc_cases(std::vector<OpCase>& cases, bool perf);        // mhc_expand, mhc_site, engram
+void add_kv_cases(std::vector<OpCase>& cases, bool perf);         // query, window_kv, window_commit, compress
+void add_index_cases(std::vector<OpCase>& cases, bool perf);      // index_select
+void add_attention_cases(std::vector<OpCase>& cases, bool perf);  // attention
+void add_moe_cases(std::vector<OpCase>& cases, bool perf);        // router, moe
 
 }  // namespace deepinfer::bench

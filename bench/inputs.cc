@@ -41,7 +41,8 @@ double inverse_sqrt(int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); }
 std::vector<int64_t> permutation(Random& random, int64_t n) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);
-  for (int64_t i = n - 1; i > 0; --i) std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(random.below(i + 1))]);
+  for (int64_t i = n - 1; i > 0; --i)
+    std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(random.below(i + 1))]);
   return order;
 }
 
@@ -121,7 +122,8 @@ std::vector<Bf16> sign_rows(Random& random, int64_t n_rows, int64_t width, int l
 std::vector<Bf16> norm_weights(Random& random, int64_t n, Fill fill) {
   std::vector<Bf16> weights(static_cast<size_t>(n));
   for (Bf16& w : weights) {
-    w = to_bf16(fill == Fill::kWide ? 1.0f + 0.25f * random.normal() : 0.25f * static_cast<float>(random.between(2, 6)));
+    w = to_bf16(fill == Fill::kWide ? 1.0f + 0.25f * random.normal()
+                                    : 0.25f * static_cast<float>(random.between(2, 6)));
   }
   return weights;
 }
@@ -134,13 +136,14 @@ HostQuantizedRows quantized(const std::vector<Bf16>& rows, int64_t width) {
 
 HostFp8Matrix fp8_matrix(Random& random, int64_t n_out, int64_t n_in, Fill fill) {
   HostFp8Matrix w{std::vector<uint8_t>(static_cast<size_t>(n_out * n_in)),
-                  std::vector<uint8_t>(static_cast<size_t>((n_out + kBlock - 1) / kBlock * (n_in / kBlock))), n_out, n_in};
+                  std::vector<uint8_t>(static_cast<size_t>((n_out + kBlock - 1) / kBlock * (n_in / kBlock))), n_out,
+                  n_in};
   constexpr float kDeviation = 32;
   std::array<uint8_t, 256> table;
   for (uint8_t& code : table) {
-    code = float_to_e4m3(fill == Fill::kExact  ? static_cast<float>(random.between(-2, 2))
-                         : random.one_in(16) ? random.normal() * random.power_of_two(-9, 6)
-                                             : random.normal() * kDeviation);
+    code = float_to_e4m3(fill == Fill::kExact ? static_cast<float>(random.between(-2, 2))
+                         : random.one_in(16)  ? random.normal() * random.power_of_two(-9, 6)
+                                              : random.normal() * kDeviation);
   }
   fill_from_table(random, table, w.codes);
   if (fill == Fill::kExact) {
@@ -178,9 +181,9 @@ HostBf16Matrix bf16_matrix(Random& random, int64_t n_out, int64_t n_in, Fill fil
   HostBf16Matrix w{std::vector<Bf16>(static_cast<size_t>(n_out * n_in)), n_out, n_in};
   std::array<Bf16, 256> table;
   for (Bf16& value : table) {
-    value = to_bf16(fill == Fill::kExact ? static_cast<float>(random.between(-2, 2))
-                                         : random.normal() * static_cast<float>(inverse_sqrt(n_in)) *
-                                               random.power_of_two(-2, 1));
+    value = to_bf16(fill == Fill::kExact
+                        ? static_cast<float>(random.between(-2, 2))
+                        : random.normal() * static_cast<float>(inverse_sqrt(n_in)) * random.power_of_two(-2, 1));
   }
   fill_from_table(random, table, w.values);
   return w;
@@ -236,7 +239,8 @@ HostPackedRows nvfp4_rows(Random& random, int64_t n, int64_t width, Fill fill) {
   std::iota(table.begin(), table.end(), uint8_t{0});
   fill_from_table(random, table, rows.values);
   for (uint8_t& code : rows.scales) {
-    code = float_to_e4m3(fill == Fill::kExact ? random.power_of_two(-1, 1) : random.power_of_two(-4, 0) * (1 + random.uniform()));
+    code = float_to_e4m3(fill == Fill::kExact ? random.power_of_two(-1, 1)
+                                              : random.power_of_two(-4, 0) * (1 + random.uniform()));
   }
   return rows;
 }
@@ -248,7 +252,8 @@ std::vector<float> row_norms(const std::vector<Bf16>& rows, int64_t width) {
 
 std::vector<float> row_norms(const HostQuantizedRows& rows) {
   return norms(static_cast<int64_t>(rows.codes.size()) / rows.width, rows.width, [&](int64_t r, float* out) {
-    dequantize_fp8_block32(rows.codes.data() + r * rows.width, rows.scales.data() + r * (rows.width / kBlock), rows.width, out);
+    dequantize_fp8_block32(rows.codes.data() + r * rows.width, rows.scales.data() + r * (rows.width / kBlock),
+                           rows.width, out);
   });
 }
 

@@ -78,12 +78,16 @@ void print_line(const KernelBenchOptions& options, const BenchedBackend& benched
                json_string(benched.isa).c_str(), options.n_threads);
   std::fprintf(out, "\"op\":%s,\"case\":%s,\"shape\":%s,\"types\":%s,\"rows\":%d,\"cache\":\"%s\",\"runs\":%zu,",
                json_string(op_case.op).c_str(), json_string(op_case.name).c_str(), json_string(op_case.shape).c_str(),
-               json_string(op_case.types).c_str(), op_case.n_rows, options.cold_cache ? "cold" : "warm", lane.seconds.size());
-  std::fprintf(out, "\"min_ms\":%.5g,\"median_ms\":%.5g,\"p90_ms\":%.5g,\"bytes\":%.6g,\"flops\":%.6g,\"gbps\":%.4g,\"gflops\":%.4g,",
-               lane.seconds.front() * 1e3, median * 1e3, quantile(lane.seconds, 0.9) * 1e3, op_case.bytes, op_case.flops,
-               op_case.bytes / median * 1e-9, op_case.flops / median * 1e-9);
+               json_string(op_case.types).c_str(), op_case.n_rows, options.cold_cache ? "cold" : "warm",
+               lane.seconds.size());
+  std::fprintf(
+      out,
+      "\"min_ms\":%.5g,\"median_ms\":%.5g,\"p90_ms\":%.5g,\"bytes\":%.6g,\"flops\":%.6g,\"gbps\":%.4g,\"gflops\":%.4g,",
+      lane.seconds.front() * 1e3, median * 1e3, quantile(lane.seconds, 0.9) * 1e3, op_case.bytes, op_case.flops,
+      op_case.bytes / median * 1e-9, op_case.flops / median * 1e-9);
   std::fprintf(out,
-               "\"ceiling_read_gbps\":%.4g,\"ceiling_copy_gbps\":%.4g,\"ceiling_fma_gflops\":%.4g,\"limit\":\"%s\",\"ratio\":%.4g}\n",
+               "\"ceiling_read_gbps\":%.4g,\"ceiling_copy_gbps\":%.4g,\"ceiling_fma_gflops\":%.4g,\"limit\":\"%s\","
+               "\"ratio\":%.4g}\n",
                ceilings.memory.read_gbps, ceilings.memory.copy_gbps, fma_gflops, compute_bound ? "compute" : "memory",
                std::max(memory_seconds, compute_seconds) / median);
   std::fflush(out);
@@ -93,7 +97,8 @@ bool enough(const KernelBenchOptions& options, const std::vector<Lane>& lanes) {
   const auto n_runs = static_cast<int>(lanes.front().seconds.size());
   if (n_runs < options.n_runs_min) return false;
   if (n_runs >= options.n_runs_max) return true;
-  return std::any_of(lanes.begin(), lanes.end(), [&](const Lane& lane) { return lane.total_seconds >= options.case_seconds; });
+  return std::any_of(lanes.begin(), lanes.end(),
+                     [&](const Lane& lane) { return lane.total_seconds >= options.case_seconds; });
 }
 
 Status bench_case(const KernelBenchOptions& options, const OpCase& op_case, const Ceilings& ceilings,

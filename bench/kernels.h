@@ -30,10 +30,10 @@ struct KernelBenchOptions {
   double case_seconds = 2;  // runs stop after n_runs_min once one backend has been measured for this long
 };
 
-/// Prints one JSON line a case and backend: commit, machine, backend, isa, threads, op, case, shape, types, cache, runs,
-/// min_ms, median_ms, p90_ms, and at the median gbps and gflops (of the bytes and operations the case needs at least),
-/// the measured ceilings, which of them limits the case (the one that alone would take longer) and the ratio of the
-/// time at that ceiling to the median. kInvalidArgument when no case matches; errors of a backend as they come.
+/// Prints one JSON line a case and backend: commit, machine, backend, isa, threads, op, case, shape, types, cache,
+/// runs, min_ms, median_ms, p90_ms, and at the median gbps and gflops (of the bytes and operations the case needs at
+/// least), the measured ceilings, which of them limits the case (the one that alone would take longer) and the ratio of
+/// the time at that ceiling to the median. kInvalidArgument when no case matches; errors of a backend as they come.
 Status run_kernel_bench(const KernelBenchOptions& options, std::FILE* out);
 
 }  // namespace deepinfer::bench

@@ -123,13 +123,15 @@ std::vector<float> case_frequencies(int32_t rope_dim, Fill fill) {
   return rope_frequencies(rope_dim, 160000, &yarn);
 }
 
-HostPool::HostPool(Random& random, int32_t ratio, int32_t head_dim, int32_t index_dim, int32_t n_slots, int32_t n_tokens) {
+HostPool::HostPool(Random& random, int32_t ratio, int32_t head_dim, int32_t index_dim, int32_t n_slots,
+                   int32_t n_tokens) {
   // The source under test is the second of two, so that its planes do not start at offset 0.
   const kv::BlockLayout layout = kv::make_block_layout({3 - ratio, ratio}, head_dim, index_dim);
   const int32_t blocks_per_slot = (n_tokens + kv::kBlockTokens - 1) / kv::kBlockTokens;
   table.resize(static_cast<size_t>(n_slots) * static_cast<size_t>(blocks_per_slot));
   std::iota(table.begin(), table.end(), 0);
-  for (size_t i = table.size(); i > 1; --i) std::swap(table[i - 1], table[static_cast<size_t>(random.below(static_cast<int64_t>(i)))]);
+  for (size_t i = table.size(); i > 1; --i)
+    std::swap(table[i - 1], table[static_cast<size_t>(random.below(static_cast<int64_t>(i)))]);
   bytes.assign(table.size() * static_cast<size_t>(layout.block_bytes), kPoison);
   view = {bytes.data(), layout.block_bytes, table.data(), blocks_per_slot, layout.sources[1]};
 }

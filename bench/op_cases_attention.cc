@@ -75,7 +75,8 @@ std::vector<uint8_t> packed_window_rows(const std::vector<Bf16>& rows, int64_t d
   const int64_t n = static_cast<int64_t>(rows.size()) / dim;
   std::vector<uint8_t> bytes(static_cast<size_t>(n * kv::window_row_bytes(static_cast<int32_t>(dim))));
   const kv::WindowRows view{bytes.data(), static_cast<int32_t>(dim)};
-  for (int64_t r = 0; r < n; ++r) quantize_fp8_block32(rows.data() + r * dim, dim, view.row(r).values, view.row(r).scales);
+  for (int64_t r = 0; r < n; ++r)
+    quantize_fp8_block32(rows.data() + r * dim, dim, view.row(r).values, view.row(r).scales);
   return bytes;
 }
 
@@ -126,7 +127,8 @@ std::vector<int32_t> selections(Random& random, const AttentionShape& s) {
   return selected;
 }
 
-void write_entries(Random& random, const AttentionShape& s, const std::vector<int32_t>& selected, Fill fill, const kv::GlobalView& view) {
+void write_entries(Random& random, const AttentionShape& s, const std::vector<int32_t>& selected, Fill fill,
+                   const kv::GlobalView& view) {
   const std::vector<int32_t> slot = slots_of(s.sequences);
   for (size_t i = 0; i < selected.size(); ++i) {
     if (selected[i] < 0) continue;
@@ -138,7 +140,8 @@ void write_entries(Random& random, const AttentionShape& s, const std::vector<in
     } else {  // scale 1: the integers themselves
       std::fill_n(row.scales, s.head_dim / 16, uint8_t{0x38});
       for (int64_t c = 0; c < s.head_dim; c += 2) {
-        row.values[c / 2] = pack_e2m1(float_to_e2m1(to_float(latent[static_cast<size_t>(c)])), float_to_e2m1(to_float(latent[static_cast<size_t>(c + 1)])));
+        row.values[c / 2] = pack_e2m1(float_to_e2m1(to_float(latent[static_cast<size_t>(c)])),
+                                      float_to_e2m1(to_float(latent[static_cast<size_t>(c + 1)])));
       }
     }
   }
@@ -159,19 +162,24 @@ std::vector<float> sinks(Random& random, const AttentionShape& s, Fill fill) {
 /// Window slots and selected entries over all rows: what the operation must read.
 double slots_read(const AttentionShape& s) {
   double n = 0;
-  for (const int32_t position : positions_of(s.sequences)) n += std::min(s.window, position + 1) + std::min(s.topk, (position + 1) / s.ratio);
+  for (const int32_t position : positions_of(s.sequences))
+    n += std::min(s.window, position + 1) + std::min(s.topk, (position + 1) / s.ratio);
   return n;
 }
 
 OpCase attention(const AttentionShape& s, Fill fill, const std::string& variant) {
   const int32_t n_rows = rows_of(s.sequences);
   const int64_t width = static_cast<int64_t>(s.n_heads) * s.head_dim;
-  OpCase c = new_case("attention", fill_name(fill) + "_" + variant + "_" + std::to_string(n_rows) + "x" + std::to_string(s.n_heads) + "x" + std::to_string(s.head_dim) +
-                                       "_w" + std::to_string(s.window) + "_k" + std::to_string(s.topk) + "_context" + std::to_string(context_of(s.sequences)), n_rows);
+  OpCase c = new_case("attention",
+                      fill_name(fill) + "_" + variant + "_" + std::to_string(n_rows) + "x" + std::to_string(s.n_heads) +
+                          "x" + std::to_string(s.head_dim) + "_w" + std::to_string(s.window) + "_k" +
+                          std::to_string(s.topk) + "_context" + std::to_string(context_of(s.sequences)),
+                      n_rows);
   c.shape = "rows x heads x head_dim, window " + std::to_string(s.window) + ", selected " + std::to_string(s.topk);
   c.types = "bf16*(fp8|fp4)->bf16";
   c.flops = 4.0 * static_cast<double>(width) * slots_read(s);
-  c.bytes = 4.0 * n_rows * static_cast<double>(width) + slots_read(s) * static_cast<double>(s.head_dim) * (s.topk > 0 ? 0.65 : 1.03);
+  c.bytes = 4.0 * n_rows * static_cast<double>(width) +
+            slots_read(s) * static_cast<double>(s.head_dim) * (s.topk > 0 ? 0.65 : 1.03);
   c.config.n_heads = s.n_heads;
   c.config.head_dim = s.head_dim;
   c.config.rope_dim = s.rope_dim;
@@ -187,13 +195,17 @@ OpCase attention(const AttentionShape& s, Fill fill, const std::string& variant)
     args.q = b.input(queries(random, s, n_rows, fill));
     args.n_heads = s.n_heads;
     args.head_dim = s.head_dim;
-    args.softmax_scale = fill == Fill::kExact ? kExactScale : static_cast<float>(1 / std::sqrt(static_cast<double>(s.head_dim)));
+    args.softmax_scale =
+        fill == Fill::kExact ? kExactScale : static_cast<float>(1 / std::sqrt(static_cast<double>(s.head_dim)));
     args.window = s.window;
     args.ring = {b.state(rings(random, s, floor, fill)), s.ring_rows, s.head_dim};
-    args.step = {const_cast<uint8_t*>(b.input(packed_window_rows(latents(random, n_rows, s.head_dim, fill), s.head_dim))), s.head_dim};
+    args.step = {
+        const_cast<uint8_t*>(b.input(packed_window_rows(latents(random, n_rows, s.head_dim, fill), s.head_dim))),
+        s.head_dim};
     if (s.topk > 0) {
       const std::vector<int32_t> selected = selections(random, s);
-      const auto pool = std::make_shared<HostPool>(random, s.ratio, s.head_dim, 32, slots_needed(s.sequences), context_of(s.sequences));
+      const auto pool = std::make_shared<HostPool>(random, s.ratio, s.head_dim, 32, slots_needed(s.sequences),
+                                                   context_of(s.sequences));
       write_entries(random, s, selected, fill, pool->view);
       args.topk = s.topk;
       args.selected = b.input(selected);

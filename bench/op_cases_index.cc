@@ -73,10 +73,12 @@ std::vector<int32_t> candidate_lists(const IndexShape& s, uint64_t seed) {
   return lists;
 }
 
-std::string differ(const std::string& what, int64_t row, const std::vector<float>& got, const std::vector<int32_t>& want) {
+std::string differ(const std::string& what, int64_t row, const std::vector<float>& got,
+                   const std::vector<int32_t>& want) {
   for (size_t i = 0; i < want.size(); ++i) {
     if (got[i] != static_cast<float>(want[i])) {
-      return what + "[" + std::to_string(row) + ", " + std::to_string(i) + "] = " + std::to_string(got[i]) + ", but its own scores give " + std::to_string(want[i]);
+      return what + "[" + std::to_string(row) + ", " + std::to_string(i) + "] = " + std::to_string(got[i]) +
+             ", but its own scores give " + std::to_string(want[i]);
     }
   }
   return {};
@@ -91,7 +93,8 @@ std::string check_selection(const IndexShape& s, const std::vector<int32_t>& use
     std::vector<float> score = decode_row(scores, t);
     const auto visible = static_cast<size_t>((position[static_cast<size_t>(t)] + 1) / s.ratio);
     for (size_t j = visible; j < score.size(); ++j) {
-      if (score[j] != kNegInf) return "scores[" + std::to_string(t) + ", " + std::to_string(j) + "] is not visible and not -inf";
+      if (score[j] != kNegInf)
+        return "scores[" + std::to_string(t) + ", " + std::to_string(j) + "] is not visible and not -inf";
     }
     score.resize(visible);
     if (s.candidates == Candidates::kPublish) {
@@ -102,7 +105,8 @@ std::string check_selection(const IndexShape& s, const std::vector<int32_t>& use
       const int32_t* list = used.data() + t * s.candidate_topk_blocks;
       for (size_t j = 0; j < visible; ++j) {
         const auto block = static_cast<int32_t>(j) / s.candidate_block_size;
-        if (std::find(list, list + s.candidate_topk_blocks, block) == list + s.candidate_topk_blocks) score[j] = kNegInf;
+        if (std::find(list, list + s.candidate_topk_blocks, block) == list + s.candidate_topk_blocks)
+          score[j] = kNegInf;
       }
     }
     const std::vector<int32_t> want = best(score, s.topk);
@@ -128,21 +132,26 @@ void write_keys(Random& random, const IndexShape& s, Fill fill, const kv::Global
   }
 }
 
-void bind_outputs(BoundCase& b, const IndexShape& s, Fill fill, int32_t n_rows, int64_t n_entries, ops::IndexSelectArgs& args) {
+void bind_outputs(BoundCase& b, const IndexShape& s, Fill fill, int32_t n_rows, int64_t n_entries,
+                  ops::IndexSelectArgs& args) {
   const bool exact = fill == Fill::kExact;
   const Tolerance one_answer = bitwise("dot products are exact, the rest is a fixed sequence of roundings");
   const Tolerance by_self_check{.of_row_max = 1e30, .why = "compared with the backend's own scores"};
   args.selected = b.output<int32_t>("selected", OutputType::kI32, n_rows, s.topk, exact ? one_answer : by_self_check);
   if (s.candidates == Candidates::kPublish) {
-    args.publish = b.output<int32_t>("publish", OutputType::kI32, n_rows, s.candidate_topk_blocks, exact ? one_answer : by_self_check);
+    args.publish = b.output<int32_t>("publish", OutputType::kI32, n_rows, s.candidate_topk_blocks,
+                                     exact ? one_answer : by_self_check);
   }
   if (!b.with_checks()) return;
   const int64_t width = static_cast<int64_t>(s.n_heads) * s.head_dim;
-  args.query_out = b.output<Bf16>("query", OutputType::kBf16, n_rows, width, exact ? one_answer : chain(0.5, "bf16 linear, rotation, FP4: a step is up to a third"));
+  args.query_out =
+      b.output<Bf16>("query", OutputType::kBf16, n_rows, width,
+                     exact ? one_answer : chain(0.5, "bf16 linear, rotation, FP4: a step is up to a third"));
   args.scores_stride = n_entries;
-  args.scores_out = b.output<float>("scores", OutputType::kF32, n_rows, n_entries,
-                                    exact ? equal_numbers("exact dot products; a zero sum may have either sign")
-                                          : chain(0x1p-3, "a flipped query code moves one head's products by at most one part in eight"));
+  args.scores_out = b.output<float>(
+      "scores", OutputType::kF32, n_rows, n_entries,
+      exact ? equal_numbers("exact dot products; a zero sum may have either sign")
+            : chain(0x1p-3, "a flipped query code moves one head's products by at most one part in eight"));
 }
 
 OpCase index_select(const IndexShape& s, Fill fill, const std::string& variant) {
@@ -150,15 +159,21 @@ OpCase index_select(const IndexShape& s, Fill fill, const std::string& variant) 
   const int32_t n_context = context_of(s.sequences);
   const int64_t n_entries = std::max(1, n_context / s.ratio);
   const int64_t width = static_cast<int64_t>(s.n_heads) * s.head_dim;
-  OpCase c = new_case("index_select", fill_name(fill) + "_" + variant + "_" + std::to_string(n_rows) + "x" + std::to_string(s.n_heads) + "x" + std::to_string(s.head_dim) +
-                                          "_context" + std::to_string(n_context) + "_r" + std::to_string(s.ratio), n_rows);
+  OpCase c =
+      new_case("index_select",
+               fill_name(fill) + "_" + variant + "_" + std::to_string(n_rows) + "x" + std::to_string(s.n_heads) + "x" +
+                   std::to_string(s.head_dim) + "_context" + std::to_string(n_context) + "_r" + std::to_string(s.ratio),
+               n_rows);
   double n_scored = 0;
   for (const int32_t position : positions_of(s.sequences)) n_scored += (position + 1) / s.ratio;
   c.shape = "rows x heads x head_dim, " + std::to_string(n_entries) + " entries, top " + std::to_string(s.topk);
   c.types = "fp4*fp4->bf16 scores";
-  c.flops = 2.0 * static_cast<double>(width) * (n_scored + n_rows * static_cast<double>(s.rank)) + 2.0 * n_rows * static_cast<double>(s.dim) * s.n_heads;
-  c.bytes = static_cast<double>(width * s.rank) + static_cast<double>(kv::index_entry_bytes(s.head_dim) * n_entries) * static_cast<double>(s.sequences.size()) +
-            n_rows * static_cast<double>(2 * s.dim + s.rank);
+  c.flops = 2.0 * static_cast<double>(width) * (n_scored + n_rows * static_cast<double>(s.rank)) +
+            2.0 * n_rows * static_cast<double>(s.dim) * s.n_heads;
+  c.bytes =
+      static_cast<double>(width * s.rank) +
+      static_cast<double>(kv::index_entry_bytes(s.head_dim) * n_entries) * static_cast<double>(s.sequences.size()) +
+      n_rows * static_cast<double>(2 * s.dim + s.rank);
   c.config.hidden_size = static_cast<int32_t>(s.dim);
   c.config.q_lora_rank = static_cast<int32_t>(s.rank);
   c.config.index_n_heads = s.n_heads;
@@ -180,7 +195,8 @@ OpCase index_select(const IndexShape& s, Fill fill, const std::string& variant) 
     args.wq_b = b.weight(fp8_matrix(random, width, s.rank, fill));
     args.weights_proj = b.weight(bf16_matrix(random, s.n_heads, s.dim, fill));
     // Powers of two are exact; the scale of other shapes is not, which is what the wide cases are for.
-    args.weight_scale = fill == Fill::kExact ? 0x1p-6f : static_cast<float>(1 / std::sqrt(static_cast<double>(s.head_dim) * s.n_heads));
+    args.weight_scale =
+        fill == Fill::kExact ? 0x1p-6f : static_cast<float>(1 / std::sqrt(static_cast<double>(s.head_dim) * s.n_heads));
     args.n_heads = s.n_heads;
     args.head_dim = s.head_dim;
     args.rope = {b.weight(case_frequencies(s.rope_dim, fill)), s.rope_dim / 2};
@@ -195,7 +211,9 @@ OpCase index_select(const IndexShape& s, Fill fill, const std::string& variant) 
     }
     if (s.candidates == Candidates::kUse) args.use = b.input(candidate_lists(s, seed));
     bind_outputs(b, s, fill, n_rows, n_entries, args);
-    int32_t* untraced = b.with_checks() ? b.output<int32_t>("selected without trace", OutputType::kI32, n_rows, s.topk, {.of_row_max = 1e30, .why = "self-check"}) : nullptr;
+    int32_t* untraced = b.with_checks() ? b.output<int32_t>("selected without trace", OutputType::kI32, n_rows, s.topk,
+                                                            {.of_row_max = 1e30, .why = "self-check"})
+                                        : nullptr;
     b.step = [&b, &rows, args, untraced](RowRange r) -> Status {
       ops::IndexSelectArgs part = args;
       DI_ASSIGN_OR_RETURN(part.rows, rows.at(r));
@@ -229,7 +247,9 @@ void add_index_cases(std::vector<OpCase>& cases, bool perf) {
         if (n == 64 && context > 4096) continue;  // 17 GFLOP a run
         cases.push_back(index_select({{{0, context - n, n}}, 1, 5120, 1280, 32, 128, 64, 512}, Fill::kWide, "plain"));
       }
-      cases.push_back(index_select({{{0, context - 8, 8}}, 1, 5120, 1280, 32, 128, 64, 512, Candidates::kPublish, 2048, 8}, Fill::kWide, "publish"));
+      cases.push_back(
+          index_select({{{0, context - 8, 8}}, 1, 5120, 1280, 32, 128, 64, 512, Candidates::kPublish, 2048, 8},
+                       Fill::kWide, "publish"));
     }
     return;
   }
@@ -256,8 +276,11 @@ void add_index_cases(std::vector<OpCase>& cases, bool perf) {
       cases.push_back(index_select(s, fill, "ties_use"));
     }
     cases.push_back(index_select({{{0, 699, 2}}, 1, 256, 160, 32, 128, 64, 512}, fill, "released"));
-    cases.push_back(index_select({{{0, 698, 2}, {1, 1300, 1}}, 1, 256, 160, 32, 128, 64, 512, Candidates::kPublish, 64, 8}, fill, "released_publish"));
-    cases.push_back(index_select({{{0, 698, 2}, {1, 1300, 1}}, 1, 256, 160, 32, 128, 64, 512, Candidates::kUse, 100, 8}, fill, "released_use"));
+    cases.push_back(
+        index_select({{{0, 698, 2}, {1, 1300, 1}}, 1, 256, 160, 32, 128, 64, 512, Candidates::kPublish, 64, 8}, fill,
+                     "released_publish"));
+    cases.push_back(index_select({{{0, 698, 2}, {1, 1300, 1}}, 1, 256, 160, 32, 128, 64, 512, Candidates::kUse, 100, 8},
+                                 fill, "released_use"));
   }
 }
 

@@ -30,12 +30,15 @@ struct QueryShape {
 OpCase query(const QueryShape& s, Fill fill) {
   const int32_t n_rows = rows_of(s.sequences);
   const int64_t n_out = static_cast<int64_t>(s.n_heads) * s.head_dim;
-  OpCase c = new_case("query", fill_name(fill) + "_" + std::to_string(n_rows) + "x" + std::to_string(s.dim) + "x" + std::to_string(s.rank) + "x" +
-                                   std::to_string(s.n_heads) + "x" + std::to_string(s.head_dim), n_rows);
+  OpCase c = new_case("query",
+                      fill_name(fill) + "_" + std::to_string(n_rows) + "x" + std::to_string(s.dim) + "x" +
+                          std::to_string(s.rank) + "x" + std::to_string(s.n_heads) + "x" + std::to_string(s.head_dim),
+                      n_rows);
   c.shape = "rows x dim x rank x heads x head_dim";
   c.types = "fp8*fp8->bf16";
   c.flops = 2.0 * n_rows * static_cast<double>(s.rank * (s.dim + n_out));
-  c.bytes = static_cast<double>(s.rank * (s.dim + n_out)) + n_rows * static_cast<double>(s.dim + 3 * s.rank + 2 * n_out);
+  c.bytes =
+      static_cast<double>(s.rank * (s.dim + n_out)) + n_rows * static_cast<double>(s.dim + 3 * s.rank + 2 * n_out);
   c.config.hidden_size = static_cast<int32_t>(s.dim);
   c.config.q_lora_rank = static_cast<int32_t>(s.rank);
   c.config.n_heads = s.n_heads;
@@ -56,9 +59,12 @@ OpCase query(const QueryShape& s, Fill fill) {
     args.rope = {b.weight(case_frequencies(s.rope_dim, fill)), s.rope_dim / 2};
     const bool exact = fill == Fill::kExact;
     const Tolerance one_answer = bitwise("selected signs, exact norm factor, exact sums, no rotation");
-    args.low = b.output<Bf16>("low", OutputType::kBf16, n_rows, s.rank, exact ? one_answer : chain(0x1p-7, "bf16 linear, norm, bf16"));
-    args.low_quantized = b.quantized_output("low_quantized", n_rows, s.rank, exact ? one_answer : chain(0x1p-3, "bf16 linear, norm, FP8"));
-    args.q = b.output<Bf16>("q", OutputType::kBf16, n_rows, n_out, exact ? one_answer : chain(0x1p-6, "bf16, norm, FP8, bf16, rotation"));
+    args.low = b.output<Bf16>("low", OutputType::kBf16, n_rows, s.rank,
+                              exact ? one_answer : chain(0x1p-7, "bf16 linear, norm, bf16"));
+    args.low_quantized = b.quantized_output("low_quantized", n_rows, s.rank,
+                                            exact ? one_answer : chain(0x1p-3, "bf16 linear, norm, FP8"));
+    args.q = b.output<Bf16>("q", OutputType::kBf16, n_rows, n_out,
+                            exact ? one_answer : chain(0x1p-6, "bf16, norm, FP8, bf16, rotation"));
     b.step = [&b, &rows, args](RowRange r) -> Status {
       ops::QueryArgs part = args;
       DI_ASSIGN_OR_RETURN(part.rows, rows.at(r));
@@ -81,7 +87,10 @@ struct WindowShape {
 
 OpCase window_kv(const WindowShape& s, Fill fill) {
   const int32_t n_rows = rows_of(s.sequences);
-  OpCase c = new_case("window_kv", fill_name(fill) + "_" + std::to_string(n_rows) + "x" + std::to_string(s.dim) + "x" + std::to_string(s.head_dim), n_rows);
+  OpCase c = new_case(
+      "window_kv",
+      fill_name(fill) + "_" + std::to_string(n_rows) + "x" + std::to_string(s.dim) + "x" + std::to_string(s.head_dim),
+      n_rows);
   c.shape = "rows x dim x head_dim";
   c.types = "fp8*fp8->fp8 rows";
   c.flops = 2.0 * n_rows * static_cast<double>(s.dim) * s.head_dim;
@@ -117,7 +126,9 @@ OpCase window_kv(const WindowShape& s, Fill fill) {
 OpCase window_commit(const std::vector<SequenceRows>& sequences, int32_t ring_rows, int32_t head_dim) {
   const int32_t n_rows = rows_of(sequences);
   const int32_t n_slots = slots_needed(sequences);
-  OpCase c = new_case("window_commit", "exact_" + std::to_string(n_rows) + "x" + std::to_string(ring_rows) + "x" + std::to_string(head_dim), n_rows);
+  OpCase c = new_case(
+      "window_commit",
+      "exact_" + std::to_string(n_rows) + "x" + std::to_string(ring_rows) + "x" + std::to_string(head_dim), n_rows);
   c.shape = "rows x ring x head_dim";
   c.types = "bytes";
   c.bytes = 2.0 * n_rows * static_cast<double>(kv::window_row_bytes(head_dim));
@@ -168,7 +179,8 @@ std::vector<Bf16> compress_rows(Random& random, const CompressShape& s, Fill fil
   for (int64_t t = 0; t < n_rows; ++t) {
     for (int64_t i = 0; i < kGateColumns; ++i) {
       const float sign = position[static_cast<size_t>(t)] % 2 == 0 ? 1.0f : -1.0f;
-      rows[static_cast<size_t>((t + 1) * s.dim - kGateColumns + i)] = to_bf16(sign * to_float(gate[static_cast<size_t>(i)]));
+      rows[static_cast<size_t>((t + 1) * s.dim - kGateColumns + i)] =
+          to_bf16(sign * to_float(gate[static_cast<size_t>(i)]));
     }
   }
   return rows;
@@ -264,16 +276,29 @@ void watch_pool(BoundCase& b, const CompressShape& s, const HostPool& host, cons
     out.bytes.insert(out.bytes.end(), row.values, row.values + n_values);
     out.bytes.insert(out.bytes.end(), row.scales, row.scales + n_scales);
   };
-  b.derive({"entries", OutputType::kNvfp4Rows, n_entries, s.head_dim, {}, exact ? one_answer : chain(0.5, "latent in bf16, rotation, FP4 with E4M3 scale: a step is up to a third")},
+  b.derive({"entries",
+            OutputType::kNvfp4Rows,
+            n_entries,
+            s.head_dim,
+            {},
+            exact ? one_answer : chain(0.5, "latent in bf16, rotation, FP4 with E4M3 scale: a step is up to a third")},
            [=](const BoundCase::Reader& read, Output& out) {
              std::vector<uint8_t> bytes = read(pool.pool, n_bytes);
-             for (const Entry& e : entries) append(out, view_of(bytes).value(e.slot, e.index), s.head_dim / 2, s.head_dim / 16);
+             for (const Entry& e : entries)
+               append(out, view_of(bytes).value(e.slot, e.index), s.head_dim / 2, s.head_dim / 16);
            });
-  b.derive({"keys", OutputType::kMxfp4Rows, n_entries, s.index_dim, {}, exact ? one_answer : chain(0.5, "latent, key linear, norm, rotation in bf16, FP4: a step is up to a third")},
-           [=](const BoundCase::Reader& read, Output& out) {
-             std::vector<uint8_t> bytes = read(pool.pool, n_bytes);
-             for (const Entry& e : entries) append(out, view_of(bytes).index_key(e.slot, e.index), s.index_dim / 2, s.index_dim / 32);
-           });
+  b.derive(
+      {"keys",
+       OutputType::kMxfp4Rows,
+       n_entries,
+       s.index_dim,
+       {},
+       exact ? one_answer : chain(0.5, "latent, key linear, norm, rotation in bf16, FP4: a step is up to a third")},
+      [=](const BoundCase::Reader& read, Output& out) {
+        std::vector<uint8_t> bytes = read(pool.pool, n_bytes);
+        for (const Entry& e : entries)
+          append(out, view_of(bytes).index_key(e.slot, e.index), s.index_dim / 2, s.index_dim / 32);
+      });
   b.derive({"rest of the pool", OutputType::kBytes, 1, n_bytes, {}, bitwise("not this step's")},
            [=](const BoundCase::Reader& read, Output& out) {
              out.bytes = read(pool.pool, n_bytes);
@@ -291,12 +316,16 @@ void watch_pool(BoundCase& b, const CompressShape& s, const HostPool& host, cons
 
 OpCase compress(const CompressShape& s, Fill fill, const std::string& variant) {
   const int32_t n_rows = rows_of(s.sequences);
-  OpCase c = new_case("compress", fill_name(fill) + "_r" + std::to_string(s.ratio) + "_" + variant + "_" + std::to_string(n_rows) + "x" + std::to_string(s.dim) + "x" +
-                                      std::to_string(s.head_dim), n_rows);
+  OpCase c = new_case("compress",
+                      fill_name(fill) + "_r" + std::to_string(s.ratio) + "_" + variant + "_" + std::to_string(n_rows) +
+                          "x" + std::to_string(s.dim) + "x" + std::to_string(s.head_dim),
+                      n_rows);
   c.shape = "rows x dim x head_dim";
   c.types = "bf16*bf16->f32, fp4 rows";
-  c.flops = 2.0 * n_rows * static_cast<double>(s.head_dim) * (static_cast<double>(s.dim) * s.ratio + s.index_dim / s.ratio);
-  c.bytes = 2.0 * s.head_dim * static_cast<double>(s.dim * s.ratio + s.index_dim) + 2.0 * n_rows * static_cast<double>(s.dim);
+  c.flops =
+      2.0 * n_rows * static_cast<double>(s.head_dim) * (static_cast<double>(s.dim) * s.ratio + s.index_dim / s.ratio);
+  c.bytes =
+      2.0 * s.head_dim * static_cast<double>(s.dim * s.ratio + s.index_dim) + 2.0 * n_rows * static_cast<double>(s.dim);
   c.config.hidden_size = static_cast<int32_t>(s.dim);
   c.config.head_dim = s.head_dim;
   c.config.index_head_dim = s.index_dim;
@@ -330,7 +359,8 @@ OpCase compress(const CompressShape& s, Fill fill, const std::string& variant) {
       args.tail = {b.state(initial_tail(random, s, fill)), kTailRows, s.head_dim};
       watch_tail(b, s, args.tail, tail_tolerance);
     }
-    const auto host = std::make_shared<HostPool>(random, s.ratio, s.head_dim, s.index_dim, slots_needed(s.sequences), context_of(s.sequences));
+    const auto host = std::make_shared<HostPool>(random, s.ratio, s.head_dim, s.index_dim, slots_needed(s.sequences),
+                                                 context_of(s.sequences));
     b.keep(host);
     args.out = bind_pool(b, *host);
     if (b.with_checks()) watch_pool(b, s, *host, args.out, fill);
@@ -367,7 +397,8 @@ void add_kv_cases(std::vector<OpCase>& cases, bool perf) {
     cases.push_back(window_kv({{{0, 70000, 3}}, 5120, 512, 64}, fill));
     // Odd and even starts and ends; a block boundary inside; several sequences; one row alone, open or closing.
     for (const int32_t ratio : {1, 2}) {
-      cases.push_back(compress({{{2, 0, 6}, {0, 3, 4}, {1, 250, 13}, {3, 8, 1}, {4, 9, 1}}, ratio, 160, 64, 32, 16}, fill, "mixed"));
+      cases.push_back(compress({{{2, 0, 6}, {0, 3, 4}, {1, 250, 13}, {3, 8, 1}, {4, 9, 1}}, ratio, 160, 64, 32, 16},
+                               fill, "mixed"));
       cases.push_back(compress({{{0, 509, 23}}, ratio, 96, 96, 64, 32}, fill, "long"));
       cases.push_back(compress({{{0, 511, 2}, {1, 1022, 3}}, ratio, 512, 512, 128, 64}, fill, "released"));
     }

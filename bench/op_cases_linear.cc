@@ -1,5 +1,6 @@
 // Cases of embed, the three matrix products, the output projection and the head.
 #include <algorithm>
+#include <cmath>
 
 #include "bench/cases.h"
 
@@ -26,14 +27,16 @@ OpCase linear_base(const std::string& op, const LinearShape& s, Fill fill, doubl
 }
 
 template <typename Rows, typename Matrix>
-Tolerance linear_tolerance(const BoundCase& b, const Rows& x_norms, const Matrix& w, int64_t n_in, Fill fill, bool f32) {
+Tolerance linear_tolerance(const BoundCase& b, const Rows& x_norms, const Matrix& w, int64_t n_in, Fill fill,
+                           bool f32) {
   if (!b.with_checks()) return {};
   if (fill == Fill::kExact) return bitwise("sums of small integers are exact");
   return f32 ? fp32_sum(n_in, x_norms, row_norms(w)) : bf16_sum(n_in, x_norms, row_norms(w));
 }
 
 OpCase linear_fp8(const LinearShape& s, Fill fill) {
-  OpCase c = linear_base("linear_fp8", s, fill, 1.0 + 1.0 / 1024, static_cast<double>(s.n_in) * 33 / 32 + 2.0 * static_cast<double>(s.n_out));
+  OpCase c = linear_base("linear_fp8", s, fill, 1.0 + 1.0 / 1024,
+                         static_cast<double>(s.n_in) * 33 / 32 + 2.0 * static_cast<double>(s.n_out));
   c.types = "fp8*fp8->bf16";
   c.bind = [s, fill, seed = seed_of(c.name)](BoundCase& b) {
     Random random(seed);
@@ -50,7 +53,8 @@ OpCase linear_fp8(const LinearShape& s, Fill fill) {
 }
 
 OpCase linear_fp4(const LinearShape& s, Fill fill) {
-  OpCase c = linear_base("linear_fp4", s, fill, 0.5 + 1.0 / 32, static_cast<double>(s.n_in) * 33 / 32 + 2.0 * static_cast<double>(s.n_out));
+  OpCase c = linear_base("linear_fp4", s, fill, 0.5 + 1.0 / 32,
+                         static_cast<double>(s.n_in) * 33 / 32 + 2.0 * static_cast<double>(s.n_out));
   c.types = "fp8*fp4->bf16";
   c.bind = [s, fill, seed = seed_of(c.name)](BoundCase& b) {
     Random random(seed);
@@ -67,7 +71,8 @@ OpCase linear_fp4(const LinearShape& s, Fill fill) {
 }
 
 OpCase linear_bf16(const LinearShape& s, Fill fill, bool f32) {
-  OpCase c = linear_base(f32 ? "linear_bf16" : "linear_bf16", s, fill, 2, 2.0 * static_cast<double>(s.n_in) + (f32 ? 4.0 : 2.0) * static_cast<double>(s.n_out));
+  OpCase c = linear_base("linear_bf16", s, fill, 2,
+                         2.0 * static_cast<double>(s.n_in) + (f32 ? 4.0 : 2.0) * static_cast<double>(s.n_out));
   c.types = f32 ? "bf16*bf16->f32" : "bf16*bf16->bf16";
   if (f32) c.name += "_f32";
   c.bind = [s, fill, f32, seed = seed_of(c.name)](BoundCase& b) {
@@ -130,13 +135,15 @@ struct ProjectionShape {
 
 OpCase output_projection(const ProjectionShape& s, Fill fill) {
   const int64_t rank = s.n_groups * s.group_out;
-  OpCase c = new_case("output_projection", fill_name(fill) + "_" + std::to_string(s.n_rows) + "x" + std::to_string(s.n_groups) + "x" +
-                                               std::to_string(s.group_in) + "x" + std::to_string(s.group_out) + "x" + std::to_string(s.dim),
+  OpCase c = new_case("output_projection",
+                      fill_name(fill) + "_" + std::to_string(s.n_rows) + "x" + std::to_string(s.n_groups) + "x" +
+                          std::to_string(s.group_in) + "x" + std::to_string(s.group_out) + "x" + std::to_string(s.dim),
                       s.n_rows);
   c.shape = "rows x groups x in x rank x dim";
   c.types = "bf16*fp8->bf16, fp8*fp8->bf16";
   c.flops = 2.0 * s.n_rows * static_cast<double>(rank * s.group_in + rank * s.dim);
-  c.bytes = static_cast<double>(rank * s.group_in + rank * s.dim) + 2.0 * s.n_rows * static_cast<double>(s.n_groups * s.group_in + s.dim);
+  c.bytes = static_cast<double>(rank * s.group_in + rank * s.dim) +
+            2.0 * s.n_rows * static_cast<double>(s.n_groups * s.group_in + s.dim);
   c.config.hidden_size = static_cast<int32_t>(s.dim);
   c.config.o_groups = s.n_groups;
   c.config.o_lora_rank = static_cast<int32_t>(s.group_out);
@@ -179,7 +186,8 @@ std::vector<Bf16> shared_out_streams(Random& random, int32_t n_rows, int32_t n_s
   std::vector<Bf16> streams(static_cast<size_t>(n_rows * n_streams * dim), Bf16{0});
   for (int64_t t = 0; t < n_rows; ++t) {
     for (int64_t c = 0; c < dim; ++c) {
-      streams[static_cast<size_t>((t * n_streams + random.below(n_streams)) * dim + c)] = rows[static_cast<size_t>(t * dim + c)];
+      streams[static_cast<size_t>((t * n_streams + random.below(n_streams)) * dim + c)] =
+          rows[static_cast<size_t>(t * dim + c)];
     }
   }
   return streams;
@@ -190,7 +198,8 @@ OpCase head(const HeadShape& s, Fill fill) {
   c.shape = "rows x vocab x dim " + LinearShape{s.n_rows, s.vocab, s.dim}.text();
   c.types = "bf16*bf16->f32";
   c.flops = 2.0 * s.n_rows * static_cast<double>(s.dim * (s.vocab + s.n_streams));
-  c.bytes = 2.0 * static_cast<double>(s.vocab * s.dim) + s.n_rows * (4.0 * static_cast<double>(s.vocab) + 2.0 * static_cast<double>(s.n_streams * s.dim));
+  c.bytes = 2.0 * static_cast<double>(s.vocab * s.dim) +
+            s.n_rows * (4.0 * static_cast<double>(s.vocab) + 2.0 * static_cast<double>(s.n_streams * s.dim));
   c.config.hidden_size = static_cast<int32_t>(s.dim);
   c.config.vocab_size = static_cast<int32_t>(s.vocab);
   c.config.hc_mult = s.n_streams;
@@ -220,7 +229,8 @@ OpCase head(const HeadShape& s, Fill fill) {
       // |h| is about sqrt(dim) after the norm. A flip in h (one unit, 2^-8 of one operand) is covered by 2^-8 of the
       // norms over sqrt(dim) per flipped channel; allow a few of them.
       tolerance = fp32_sum(s.dim, {}, row_norms(w));
-      tolerance.sum_error = (tolerance.sum_error + 0x1p-6 / std::sqrt(static_cast<double>(s.dim))) * std::sqrt(static_cast<double>(s.dim)) * 2;
+      tolerance.sum_error = (tolerance.sum_error + 0x1p-6 / std::sqrt(static_cast<double>(s.dim))) *
+                            std::sqrt(static_cast<double>(s.dim)) * 2;
       tolerance.why = "error of an fp32 sum plus a few flipped roundings of the normalised row";
     }
     args.logits = b.output<float>("logits", OutputType::kF32, s.n_rows, s.vocab, tolerance);
@@ -255,7 +265,8 @@ void add_linear_cases(std::vector<OpCase>& cases, bool perf) {
   cases.push_back(embed(37, 509, 96, 3));
   cases.push_back(embed(3, 600, 5120, 4));
   for (const Fill fill : {Fill::kExact, Fill::kWide}) {
-    for (const LinearShape& s : {LinearShape{37, 160, 96}, LinearShape{1, 97, 160}, LinearShape{5, 31, 32}, LinearShape{66, 96, 1280}, LinearShape{3, 512, 5120}}) {
+    for (const LinearShape& s : {LinearShape{37, 160, 96}, LinearShape{1, 97, 160}, LinearShape{5, 31, 32},
+                                 LinearShape{66, 96, 1280}, LinearShape{3, 512, 5120}}) {
       cases.push_back(linear_fp8(s, fill));
       cases.push_back(linear_fp4(s, fill));
       cases.push_back(linear_bf16(s, fill, s.n_rows % 2 == 0));

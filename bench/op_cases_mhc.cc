@@ -29,7 +29,8 @@ void hand_out(Random& random, float* shares, int64_t n, int n_quarters) {
 
 Mix make_mix(Random& random, const MhcShape& s, Fill fill) {
   const int64_t n = s.n_streams;
-  Mix mix{std::vector<float>(static_cast<size_t>(s.n_rows * n)), std::vector<float>(static_cast<size_t>(s.n_rows * n * n))};
+  Mix mix{std::vector<float>(static_cast<size_t>(s.n_rows * n)),
+          std::vector<float>(static_cast<size_t>(s.n_rows * n * n))};
   if (fill == Fill::kWide) {
     for (float& value : mix.post) value = 2 * random.uniform();
     for (float& value : mix.comb) value = random.uniform();
@@ -54,7 +55,8 @@ ExpandRows make_expand_rows(Random& random, const MhcShape& s, Fill fill) {
     return {bf16_rows(random, s.n_rows, s.dim, fill), bf16_rows(random, s.n_rows * s.n_streams, s.dim, fill)};
   }
   const std::vector<Bf16> rows = unit_rms_rows(random, s.n_rows, s.dim);
-  ExpandRows out{std::vector<Bf16>(rows.size(), Bf16{0}), std::vector<Bf16>(rows.size() * static_cast<size_t>(s.n_streams), Bf16{0})};
+  ExpandRows out{std::vector<Bf16>(rows.size(), Bf16{0}),
+                 std::vector<Bf16>(rows.size() * static_cast<size_t>(s.n_streams), Bf16{0})};
   for (int64_t t = 0; t < s.n_rows; ++t) {
     for (int64_t c = 0; c < s.dim; ++c) {
       const Bf16 value = rows[static_cast<size_t>(t * s.dim + c)];
@@ -71,7 +73,8 @@ ExpandRows make_expand_rows(Random& random, const MhcShape& s, Fill fill) {
 
 constexpr std::string_view kExpandWhy = "fp32 sum of n_streams + 1 terms and one bf16 rounding";
 
-/// |sum| <= (sum of coefficients) * largest value: 2 * rows' maximum covers it; order or fused products move it by ulps.
+/// |sum| <= (sum of coefficients) * largest value: 2 * rows' maximum covers it; order or fused products move it by
+/// ulps.
 Tolerance expand_tolerance(Fill fill) {
   if (fill == Fill::kExact) return bitwise("multiples of 1/4 of small integers: exact");
   return Tolerance{.ulps = 1, .of_row_max = 0x1p-20, .equal_min = 0.99, .rows_min = 1, .why = kExpandWhy};
@@ -89,7 +92,8 @@ OpCase mhc_expand(const MhcShape& s, Fill fill) {
     Random random(seed);
     const Mix mix = make_mix(random, s, fill);
     const ExpandRows rows = make_expand_rows(random, s, fill);
-    const ops::MhcExpandArgs args{s.n_rows, s.n_streams, s.dim, b.input(rows.y), b.input(mix.post), b.input(mix.comb), b.state(rows.streams)};
+    const ops::MhcExpandArgs args{s.n_rows,          s.n_streams,          s.dim, b.input(rows.y), b.input(mix.post),
+                                  b.input(mix.comb), b.state(rows.streams)};
     b.watch(args.streams, {"streams", OutputType::kBf16, s.n_rows, s.n_streams * s.dim, {}, expand_tolerance(fill)});
     b.step = [&b, args](RowRange r) {
       ops::MhcExpandArgs part = args;
@@ -132,7 +136,8 @@ struct MixBound {
     return Tolerance{.sum_error = coefficient, .ulps = 8, .why = "error of the mix projection, sigmoid in fp32"};
   }
   [[nodiscard]] Tolerance sinkhorn() const {
-    return Tolerance{.sum_error = 4 * coefficient + 128 * 0x1p-24, .why = "error of the mix projection, 40 normalisations in fp32"};
+    return Tolerance{.sum_error = 4 * coefficient + 128 * 0x1p-24,
+                     .why = "error of the mix projection, 40 normalisations in fp32"};
   }
 };
 
@@ -163,7 +168,9 @@ OpCase mhc_site(const MhcShape& s, Fill fill, bool expand) {
   c.shape = "rows x streams x dim " + s.text();
   c.types = "bf16, f32 mix -> bf16, fp8";
   c.flops = 2.0 * s.n_rows * static_cast<double>(s.dim * n * (n_mix + 2) + (expand ? s.dim * n * (n + 1) : 0));
-  c.bytes = 4.0 * static_cast<double>(n_mix * n * s.dim) + s.n_rows * static_cast<double>(s.dim) * (2.0 * static_cast<double>(n) * (expand ? 2 : 1) + (expand ? 2 : 0) + 3);
+  c.bytes =
+      4.0 * static_cast<double>(n_mix * n * s.dim) +
+      s.n_rows * static_cast<double>(s.dim) * (2.0 * static_cast<double>(n) * (expand ? 2 : 1) + (expand ? 2 : 0) + 3);
   c.config.hidden_size = static_cast<int32_t>(s.dim);
   c.config.hc_mult = s.n_streams;
   c.bind = [=, seed = seed_of(c.name)](BoundCase& b) {
@@ -186,14 +193,17 @@ OpCase mhc_site(const MhcShape& s, Fill fill, bool expand) {
     // Exact: integers over a power of two, or no dependence on the streams where their mean square is arbitrary.
     std::vector<float> fn(static_cast<size_t>(n_mix * width));
     const float deviation = fill == Fill::kWide ? 1 / std::sqrt(static_cast<float>(width)) : (expand ? 0.0f : 0x1p-6f);
-    for (float& value : fn) value = deviation * (fill == Fill::kWide ? random.normal() : static_cast<float>(random.between(-2, 2)));
+    for (float& value : fn)
+      value = deviation * (fill == Fill::kWide ? random.normal() : static_cast<float>(random.between(-2, 2)));
     std::vector<float> base(static_cast<size_t>(n_mix));
     for (float& value : base) value = 0.25f * static_cast<float>(random.between(-6, 6));
     const double fn_norm = fill == Fill::kWide ? 1.1 : 0;
-    const MixBound bound{sum_error_bound(width) * fn_norm * std::sqrt(static_cast<double>(width)) + (fill == Fill::kWide ? 0x1p-21 : 0)};
+    const MixBound bound{sum_error_bound(width) * fn_norm * std::sqrt(static_cast<double>(width)) +
+                         (fill == Fill::kWide ? 0x1p-21 : 0)};
     args.fn = b.weight(std::move(fn));
     args.base = b.weight(std::move(base));
-    args.scale = b.weight(fill == Fill::kWide ? std::vector<float>{0.7f, 1.0f, 0.9f} : std::vector<float>{0.5f, 1.0f, 0.25f});
+    args.scale =
+        b.weight(fill == Fill::kWide ? std::vector<float>{0.7f, 1.0f, 0.9f} : std::vector<float>{0.5f, 1.0f, 0.25f});
     args.sinkhorn_iters = 20;
     args.hc_eps = fill == Fill::kWide ? 1e-6f : 1e-3f;  // the large one shows where it belongs
     args.rms_eps = 1e-20f;
@@ -205,7 +215,8 @@ OpCase mhc_site(const MhcShape& s, Fill fill, bool expand) {
     const Tolerance x_tolerance = fill == Fill::kExact ? bitwise("collapse and norm factor are exact")
                                                        : chain(0x1p-7, "bf16 collapse, norm, bf16");
     args.x = b.output<Bf16>("x", OutputType::kBf16, s.n_rows, s.dim, x_tolerance);
-    args.x_quantized = b.quantized_output("x_quantized", s.n_rows, s.dim, fill == Fill::kExact ? x_tolerance : chain(0x1p-3, "bf16 collapse, norm, FP8"));
+    args.x_quantized = b.quantized_output(
+        "x_quantized", s.n_rows, s.dim, fill == Fill::kExact ? x_tolerance : chain(0x1p-3, "bf16 collapse, norm, FP8"));
     b.step = [&b, args](RowRange r) { return b.backend().mhc_site(site_from_row(args, r)); };
   };
   return c;
@@ -224,13 +235,16 @@ struct EngramShape {
 HostFp8Matrix engram_table(Random& random, const EngramShape& s, Fill fill) {
   HostFp8Matrix table = fp8_matrix(random, s.n_table_rows, s.head_dim, fill);
   table.scales.assign(static_cast<size_t>(s.n_table_rows * (s.head_dim / 32)), 127);  // per row, unlike a weight
-  for (uint8_t& code : table.scales) code = static_cast<uint8_t>(code - (fill == Fill::kWide ? 5 : 0) + random.between(-1, 1));
+  for (uint8_t& code : table.scales)
+    code = static_cast<uint8_t>(code - (fill == Fill::kWide ? 5 : 0) + random.between(-1, 1));
   return table;
 }
 
 OpCase engram(const EngramShape& s, Fill fill) {
-  OpCase c = new_case("engram", fill_name(fill) + "_" + std::to_string(s.n_rows) + "x" + std::to_string(s.n_columns) + "x" + std::to_string(s.head_dim) + "x" +
-                                    std::to_string(s.dim), s.n_rows);
+  OpCase c = new_case("engram",
+                      fill_name(fill) + "_" + std::to_string(s.n_rows) + "x" + std::to_string(s.n_columns) + "x" +
+                          std::to_string(s.head_dim) + "x" + std::to_string(s.dim),
+                      s.n_rows);
   const int64_t width = static_cast<int64_t>(s.n_columns) * s.head_dim;
   const int64_t n_out = (s.n_streams + 1) * s.dim;
   c.shape = "rows x columns x head_dim x dim";
@@ -262,14 +276,17 @@ OpCase engram(const EngramShape& s, Fill fill) {
     args.wkv = b.weight(fp8_matrix(random, n_out, width, fill));
     // Exact: weights so large that every gate is 0 or 1.
     const Bf16 large = to_bf16(0x1p14f);
-    args.q_weight = b.weight(fill == Fill::kExact ? std::vector<Bf16>(static_cast<size_t>(s.n_streams * s.dim), large) : norm_weights(random, s.n_streams * s.dim, fill));
-    args.k_weight = b.weight(fill == Fill::kExact ? std::vector<Bf16>(static_cast<size_t>(s.n_streams * s.dim), large) : norm_weights(random, s.n_streams * s.dim, fill));
+    args.q_weight = b.weight(fill == Fill::kExact ? std::vector<Bf16>(static_cast<size_t>(s.n_streams * s.dim), large)
+                                                  : norm_weights(random, s.n_streams * s.dim, fill));
+    args.k_weight = b.weight(fill == Fill::kExact ? std::vector<Bf16>(static_cast<size_t>(s.n_streams * s.dim), large)
+                                                  : norm_weights(random, s.n_streams * s.dim, fill));
     args.rms_eps = 1e-20f;
     args.n_streams = s.n_streams;
     args.dim = s.dim;
     std::vector<Bf16> streams = bf16_rows(random, s.n_rows * s.n_streams, s.dim, fill);
     if (fill == Fill::kExact) {
-      for (Bf16& x : streams) x = to_bf16(random.sign() * static_cast<float>(random.between(1, 3)));  // 0 + tiny is not 0
+      for (Bf16& x : streams)
+        x = to_bf16(random.sign() * static_cast<float>(random.between(1, 3)));  // 0 + tiny is not 0
     }
     args.streams = b.state(streams);
     const Tolerance tolerance = fill == Fill::kExact ? bitwise("sums are exact and gates saturate")

@@ -27,14 +27,18 @@ HostBf16Matrix router_gate(Random& random, const RouterShape& s, Fill fill) {
   const int extreme = s.logits == Logits::kExtreme ? 5 : 0;
   for (Bf16& value : gate.values) value = to_bf16(std::ldexp(to_float(value), shift + extreme));
   if (s.logits == Logits::kTies) {
-    for (int64_t e = 3; e < s.n_experts; ++e) std::copy_n(gate.values.begin() + e % 3 * s.dim, s.dim, gate.values.begin() + e * s.dim);
+    for (int64_t e = 3; e < s.n_experts; ++e)
+      std::copy_n(gate.values.begin() + e % 3 * s.dim, s.dim, gate.values.begin() + e * s.dim);
   }
   return gate;
 }
 
 OpCase router(const RouterShape& s, Fill fill, const std::string& variant) {
-  OpCase c = new_case("router", fill_name(fill) + "_" + variant + "_" + std::to_string(s.n_rows) + "x" + std::to_string(s.n_experts) + "x" + std::to_string(s.dim) +
-                                    "_top" + std::to_string(s.n_active), s.n_rows);
+  OpCase c =
+      new_case("router",
+               fill_name(fill) + "_" + variant + "_" + std::to_string(s.n_rows) + "x" + std::to_string(s.n_experts) +
+                   "x" + std::to_string(s.dim) + "_top" + std::to_string(s.n_active),
+               s.n_rows);
   c.shape = "rows x experts x dim";
   c.types = "bf16*bf16->f32";
   c.flops = 2.0 * s.n_rows * static_cast<double>(s.n_experts * s.dim);
@@ -66,11 +70,13 @@ OpCase router(const RouterShape& s, Fill fill, const std::string& variant) {
     args.scaling = 1.5f;
     // Ids: with exact logits equal scores tie exactly. Else two scores within 1e-6 may swap, in few rows if any.
     Tolerance ids = bitwise("exact logits, ties to the lowest id");
-    if (fill == Fill::kWide) ids = {.of_row_max = 1e30, .equal_min = 1, .rows_min = 0.95, .why = "near-ties swap in few rows"};
+    if (fill == Fill::kWide)
+      ids = {.of_row_max = 1e30, .equal_min = 1, .rows_min = 0.95, .why = "near-ties swap in few rows"};
     args.expert = b.output<int32_t>("expert", OutputType::kI32, s.n_rows, s.n_active, ids);
     // Weights: relative error of the score plus a division and a product; scores are square roots, which halve it.
     Tolerance weights{.ulps = 8, .why = "a few fp32 roundings from exact logits"};
-    if (fill == Fill::kWide) weights = {.of_row_max = 1e-4, .rows_min = 0, .why = "relative error of a logit's sum, sqrt(K) 2^-24 of |x||w|"};
+    if (fill == Fill::kWide)
+      weights = {.of_row_max = 1e-4, .rows_min = 0, .why = "relative error of a logit's sum, sqrt(K) 2^-24 of |x||w|"};
     args.weight = b.output<float>("weight", OutputType::kF32, s.n_rows, s.n_active, weights);
     b.step = [&b, args](RowRange r) {
       ops::RouterArgs part = args;
@@ -124,7 +130,8 @@ constexpr float kExactLimit = 48;
 ops::RoutedExpert routed_expert(BoundCase& b, Random& random, const MoeShape& s, Fill fill) {
   const bool exact = fill == Fill::kExact;
   ops::RoutedExpert expert;
-  expert.w1 = b.weight(exact ? fp4_selector(random, s.inner, s.dim, kGateMagnitude) : fp4_matrix(random, s.inner, s.dim, fill));
+  expert.w1 =
+      b.weight(exact ? fp4_selector(random, s.inner, s.dim, kGateMagnitude) : fp4_matrix(random, s.inner, s.dim, fill));
   expert.w3 = b.weight(fp4_matrix(random, s.inner, s.dim, fill));
   expert.w2 = b.weight(fp4_matrix(random, s.dim, s.inner, fill));
   return expert;
@@ -133,7 +140,8 @@ ops::RoutedExpert routed_expert(BoundCase& b, Random& random, const MoeShape& s,
 ops::SharedExpert shared_expert(BoundCase& b, Random& random, const MoeShape& s, Fill fill) {
   const bool exact = fill == Fill::kExact;
   ops::SharedExpert expert;
-  expert.w1 = b.weight(exact ? fp8_selector(random, s.inner, s.dim, kGateMagnitude) : fp8_matrix(random, s.inner, s.dim, fill));
+  expert.w1 =
+      b.weight(exact ? fp8_selector(random, s.inner, s.dim, kGateMagnitude) : fp8_matrix(random, s.inner, s.dim, fill));
   expert.w3 = b.weight(fp8_matrix(random, s.inner, s.dim, fill));
   expert.w2 = b.weight(fp8_matrix(random, s.dim, s.inner, fill));
   return expert;
@@ -149,8 +157,11 @@ double moe_weight_bytes(const MoeShape& s, const std::vector<int32_t>& chosen) {
 }
 
 OpCase moe(const MoeShape& s, Fill fill, const std::string& variant) {
-  OpCase c = new_case("moe", fill_name(fill) + "_" + variant + "_" + std::to_string(s.n_rows) + "x" + std::to_string(s.dim) + "x" + std::to_string(s.inner) + "_" +
-                                 std::to_string(s.n_active) + "of" + std::to_string(s.n_experts), s.n_rows);
+  OpCase c =
+      new_case("moe",
+               fill_name(fill) + "_" + variant + "_" + std::to_string(s.n_rows) + "x" + std::to_string(s.dim) + "x" +
+                   std::to_string(s.inner) + "_" + std::to_string(s.n_active) + "of" + std::to_string(s.n_experts),
+               s.n_rows);
   const uint64_t seed = seed_of(c.name);
   Random assignment_random(seed + 1);
   const std::vector<int32_t> chosen = assigned_experts(assignment_random, s);
@@ -167,7 +178,8 @@ OpCase moe(const MoeShape& s, Fill fill, const std::string& variant) {
     const bool exact = fill == Fill::kExact;
     ops::MoeArgs args;
     args.n_rows = s.n_rows;
-    args.x = b.input(quantized(exact ? sign_rows(random, s.n_rows, s.dim, 0, 0) : bf16_rows(random, s.n_rows, s.dim, fill), s.dim));
+    args.x = b.input(
+        quantized(exact ? sign_rows(random, s.n_rows, s.dim, 0, 0) : bf16_rows(random, s.n_rows, s.dim, fill), s.dim));
     args.n_active = s.n_active;
     args.expert = b.input(chosen);
     std::vector<float> weight(chosen.size());

@@ -61,7 +61,8 @@ std::string compare_bytes(const Output& got, const Output& want) {
   const std::vector<float> g = decode_row(got, first);
   const std::vector<float> w = decode_row(want, first);
   int64_t column = 0;
-  while (column + 1 < want.width && same_number(g[static_cast<size_t>(column)], w[static_cast<size_t>(column)])) ++column;
+  while (column + 1 < want.width && same_number(g[static_cast<size_t>(column)], w[static_cast<size_t>(column)]))
+    ++column;
   return at(want, first, column, g[static_cast<size_t>(column)], w[static_cast<size_t>(column)], 0) + "; bytes of " +
          std::to_string(n_rows_off) + " of " + std::to_string(want.n_rows) + " rows differ";
 }
@@ -87,8 +88,10 @@ RowResult compare_row(const Output& got, const Output& want, int64_t row) {
       ++result.n_equal;
       continue;
     }
-    const double sum_scale = static_cast<double>(scale_at(t.row_scale, row)) * static_cast<double>(scale_at(t.column_scale, c));
-    const double bound = t.sum_error * sum_scale + t.ulps * ulp(want.type, b) + t.of_row_max * static_cast<double>(row_max);
+    const double sum_scale =
+        static_cast<double>(scale_at(t.row_scale, row)) * static_cast<double>(scale_at(t.column_scale, c));
+    const double bound =
+        t.sum_error * sum_scale + t.ulps * ulp(want.type, b) + t.of_row_max * static_cast<double>(row_max);
     const double off = std::fabs(static_cast<double>(a) - static_cast<double>(b));
     if (!(off <= bound) && result.fault.empty()) result.fault = at(want, row, c, a, b, bound);  // NaN fails
   }
@@ -198,7 +201,8 @@ std::string compare(const Output& got, const Output& want) {
   }
   if (static_cast<double>(n_rows_equal) >= t.rows_min * static_cast<double>(want.n_rows)) return {};
   char text[256];
-  std::snprintf(text, sizeof text, "%s: only %lld of %lld rows have %.4g %% of their values equal to ref (%lld of %lld values equal)",
+  std::snprintf(text, sizeof text,
+                "%s: only %lld of %lld rows have %.4g %% of their values equal to ref (%lld of %lld values equal)",
                 want.name.c_str(), static_cast<long long>(n_rows_equal), static_cast<long long>(want.n_rows),
                 t.equal_min * 100, static_cast<long long>(n_equal), static_cast<long long>(want.n_rows * want.width));
   return std::string(text) + " (" + std::string(t.why) + ")";

@@ -56,8 +56,8 @@ Tolerance bf16_sum(int64_t n, std::vector<float> row_scale, std::vector<float> c
 
 /// Several roundings in a row. A sum's error flips the rounding of an intermediate value with probability of about
 /// 2^-24 sqrt(n) / 2^-9 < 1e-3; where a flipped value crosses an FP8 or FP4 step (one in sixteen or fewer) it moves its
-/// whole row by about a unit. So most rows agree nearly everywhere, and nowhere is the deviation large: half of the rows
-/// have 99 % equal values, and no value is off by more than `of_row_max` of the row's largest.
+/// whole row by about a unit. So most rows agree nearly everywhere, and nowhere is the deviation large: half of the
+/// rows have 99 % equal values, and no value is off by more than `of_row_max` of the row's largest.
 Tolerance chain(double of_row_max, std::string_view why);
 
 struct Output {

@@ -23,7 +23,7 @@ function(di_find_test_data variable path test)
 endfunction()
 
 # di_add_python_tests(<tier>/<name> FILES ... [ENVIRONMENT ...]): one CTest test that runs pytest on FILES (relative to
-# tests/). They find the program in DEEPINFER_PROGRAM when it is built, public suites in DEEPINFER_TEST_DATA.
+# tests/). They find the program in DEEPINFER_BIN when it is built, public suites in DEEPINFER_TEST_DATA.
 function(di_add_python_tests path)
   cmake_parse_arguments(ARG "" "" "FILES;ENVIRONMENT" ${ARGN})
   if(NOT DI_TEST_PYTHON)
@@ -31,9 +31,12 @@ function(di_add_python_tests path)
     return()
   endif()
   string(REGEX REPLACE "/.*" "" tier "${path}")
-  set(environment "DEEPINFER_TEST_DATA=${DI_TEST_DATA}" "PYTHONDONTWRITEBYTECODE=1" ${ARG_ENVIRONMENT})
+  set(environment "PYTHONDONTWRITEBYTECODE=1" ${ARG_ENVIRONMENT})
+  if(DI_TEST_DATA)
+    list(APPEND environment "DEEPINFER_TEST_DATA=${DI_TEST_DATA}")
+  endif()
   if(TARGET deepinfer)
-    list(APPEND environment "DEEPINFER_PROGRAM=$<TARGET_FILE:deepinfer>")
+    list(APPEND environment "DEEPINFER_BIN=$<TARGET_FILE:deepinfer>")
   endif()
   add_test(NAME ${path} COMMAND "${DI_TEST_PYTHON}" -m pytest -q -p no:cacheprovider ${ARG_FILES}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/tests)

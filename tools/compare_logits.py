@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares dumped logits with a golden folder, or two dumps with each other.
 
-compare_logits.py GOLDEN_DIR DUMP.safetensors          expected.npz, inputs.jsonl and thresholds.json decide: PASS or FAIL
+compare_logits.py GOLDEN_DIR DUMP.safetensors          expected.npz, inputs.jsonl, thresholds.json decide: PASS or FAIL
 compare_logits.py DUMP.safetensors DUMP.safetensors    the first is the expectation; limits by --min-same and so on
                   [--per-input] [--json]
 
@@ -10,8 +10,8 @@ positions that are *equal* (rms difference of the expectation's 20 largest logit
   same  share over positions of inputs of at most --short tokens (40)      late  those of them at position >= 16
   top1  share of positions with the expected best id                       kl    mean KL(expected || got)
   rms   median over positions of the rms difference of the 20 largest
-`all` and `late_all` are same and late over every input. Against a golden folder kl uses the positions whose full rows are
-recorded. NaN rows of a dump (not computed) are skipped. Exit 0: within limits, 1: not, 2: bad input.
+`all` and `late_all` are same and late over every input. Against a golden folder kl uses the positions whose full rows
+are recorded. NaN rows of a dump (not computed) are skipped. Exit 0: within limits, 1: not, 2: bad input.
 """
 
 from __future__ import annotations
@@ -157,10 +157,13 @@ def main() -> int:
 def print_summary(summary: dict[str, float], inputs: dict[str, Positions], failed: list[str]) -> None:
     for name, p in inputs.items():
         equal = 100 * (p.rms < EQUAL_RMS).mean()
-        print(f"{name:24} {len(p.rms):6} rows  equal {equal:5.1f} %  top-1 {100 * p.top1.mean():5.1f} %  median rms {np.nanmedian(p.rms):.2e}")
+        top1, rms = 100 * p.top1.mean(), np.nanmedian(p.rms)
+        print(f"{name:24} {len(p.rms):6} rows  equal {equal:5.1f} %  top-1 {top1:5.1f} %  median rms {rms:.2e}")
     print(
-        "same {same:.1%}  late {late:.1%}  top-1 {top1:.1%}  mean KL {kl:.2e}  max KL {kl_max:.2e}  median rms {rms:.2e}  "
-        "(every input: same {all:.1%}, late {late_all:.1%}; {positions} positions)".format(**summary)
+        "same {same:.1%}  late {late:.1%}  top-1 {top1:.1%}  mean KL {kl:.2e}  max KL {kl_max:.2e}  "
+        "median rms {rms:.2e}  (every input: same {all:.1%}, late {late_all:.1%}; {positions} positions)".format(
+            **summary
+        )
     )
     print("FAIL: " + "; ".join(failed) if failed else "PASS")
 

@@ -3,12 +3,12 @@
 
 make_checkpoint.py (--preset NAME | --config FILE.json) --out DIR [--seed S] [--inputs LENGTH,LENGTH,...]
 
-A config file is a released config.json or a bare text_config; presets lie in tools/presets/. The class count of the token
-map and the Engram table sizes are computed and written to config.json. The same seed gives the same bytes.
+A config file is a released config.json or a bare text_config; presets lie in tools/presets/. The class count of the
+token map and the Engram table sizes are computed and written to config.json. The same seed gives the same bytes.
 
 The weights are not those of a trained model but are chosen so that mistakes show: very small inputs of norms (eps
-matters), a block of 32 query channels that is 2^-12 in size with 2^12 in the weight behind it, blocks that are all zero,
-scales that differ from tile to tile, SwiGLU inputs beyond the clamp, signed index weights, sinks, biases and mixing
+matters), a block of 32 query channels that is 2^-12 in size with 2^12 in the weight behind it, all-zero blocks, scales
+that differ from tile to tile, SwiGLU inputs beyond the clamp, signed index weights, sinks, biases and mixing
 coefficients far from their neutral values.
 """
 
@@ -51,7 +51,7 @@ class Draw:
         return value * g.choice(np.float32([-1, 1]), shape) if signed else value
 
     def matrix(self, name: str, n: int, k: int, gain: float) -> np.ndarray:
-        """[n, k] that maps unit inputs to outputs of size `gain`; every eighth 32x32 tile is 4 times larger or smaller."""
+        """[n, k] that maps unit inputs to outputs of size `gain`; 1 tile of 32x32 in 8 is 4 times larger or smaller."""
         w = self.normal(name, (n, k), gain / k**0.5)
         tiles = (-(-n // 32), -(-k // 32))
         factor = self.generator(name + "/tiles").choice(np.float32([0.25, 4.0] + [1.0] * 14), tiles)
@@ -169,7 +169,9 @@ class TensorPlan:
         c = self.c
         weights_proj = name + "weights_proj"
         yield from fp8(name + "wq_b", self.behind_q_norm(name + "wq_b", c["index_n_heads"] * c["index_head_dim"]))
-        yield from bf16(weights_proj + ".weight", self.draw.matrix(weights_proj, c["index_n_heads"], c["hidden_size"], 1))
+        yield from bf16(
+            weights_proj + ".weight", self.draw.matrix(weights_proj, c["index_n_heads"], c["hidden_size"], 1)
+        )
 
     def moe(self, name: str, n_experts: int) -> Named:
         c, draw = self.c, self.draw
@@ -268,7 +270,7 @@ def complete_config(given: dict[str, Any], tokenizer: dict[str, Any]) -> dict[st
 
 
 def write_inputs(path: Path, lengths: list[int], vocab_size: int, seed: int) -> None:
-    """Random ids behind BOS, one line per length; the third of a token's repeats make n-grams come back."""
+    """Random ids behind BOS, one line per length; parts of the second half repeat the first, so n-grams come back."""
     lines = []
     for length in lengths:
         g = np.random.default_rng([seed, length])

@@ -1,7 +1,7 @@
 """Reading and writing safetensors files and sharded checkpoint folders with numpy alone.
 
-A file is: u64 header length, JSON header {name: {dtype, shape, data_offsets}}, bytes. Values stay raw here (FP8, FP4 and
-BF16 arrive as unsigned integers); what the bits mean is in `weight_formats.py`.
+A file is: u64 header length, JSON header {name: {dtype, shape, data_offsets}}, bytes. Values stay raw here (FP8, FP4
+and BF16 arrive as unsigned integers); what the bits mean is in `weight_formats.py`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class SafetensorsFile:
     def raw(self, name: str) -> Raw:
         entry = self._entries[name]
         begin, end = (self._base + offset for offset in entry["data_offsets"])
-        data = self._map[begin:end].view(STORAGE[entry["dtype"]]) if end > begin else np.empty(0, STORAGE[entry["dtype"]])
+        data = (
+            self._map[begin:end].view(STORAGE[entry["dtype"]]) if end > begin else np.empty(0, STORAGE[entry["dtype"]])
+        )
         return Raw(entry["dtype"], data.reshape(entry["shape"]))
 
 

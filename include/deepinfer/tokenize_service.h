@@ -10,10 +10,10 @@
 namespace deepinfer {
 
 /// Answers one line (without its line end); the answer has no line end either and is valid UTF-8.
-///   {"text":S} or {"bytes":BASE64}, "special"? (true)              → {"ids":[...]}
-///   {"ids":[...]}, "skip_special"? (false), "stream"? (false)      → {"text":S}, and "bytes":BASE64 when the ids'
-///   bytes
-///       are not UTF-8, and with stream "pieces": the text that may be shown after each id, and a last one
+///   {"text":S} or {"bytes":BASE64}, "special"? (true)          → {"ids":[...]}
+///   {"ids":[...]}, "skip_special"? (false), "stream"? (false)  → {"text":S}, and
+///       "bytes":BASE64 when what the ids stand for is not UTF-8,
+///       "pieces":[S...] with stream: the text that may be shown after each id, and a last one
 /// What cannot be done gives {"error":{"kind","message"}} and `*ok` = false; `*ok` is left alone otherwise.
 std::string answer_line(const Tokenizer& tokenizer, std::string_view line, bool* ok);
 

@@ -89,7 +89,7 @@ void read_attention(ConfigReader& text, ModelConfig& c, std::vector<std::string>
   if (is_compressed || text.has("compress_rope_theta")) {
     c.compress_rope_theta = text.real("compress_rope_theta", 1, kRealMax);
   }
-  if (text.has("rope_scaling") || (is_compressed && !text.is_null("rope_scaling"))) {
+  if (text.has("rope_scaling") && !text.is_null("rope_scaling")) {  // absent or null: plain frequencies
     if (auto yarn = text.object("rope_scaling")) {
       c.yarn = read_yarn(*yarn);
       yarn->append_unknown(unknown_keys);

@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "deepinfer/options.h"
+
 namespace deepinfer::cli {
 
 namespace {

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <string>
 
 #include "base/check.h"
+#include "tokenizer/utf8.h"
 
 namespace deepinfer {
 namespace {
@@ -35,8 +38,8 @@ uint64_t load(const char* p, size_t n_bytes) {
 int table_bits(size_t n) { return std::max(1, static_cast<int>(std::bit_width(n * 2))); }
 
 Error bad_merge(size_t rank, const MergeEntry& merge, const std::string& why) {
-  return {Code::kBadModelFile, "tokenizer.json: model.merges[" + std::to_string(rank) + "] \"" + merge.left + " " +
-                                   merge.right + "\": " + why};
+  return {Code::kBadModelFile, "tokenizer.json: model.merges[" + std::to_string(rank) + "] " +
+                                   quoted_for_message(merge.left + ' ' + merge.right) + ": " + why};
 }
 
 }  // namespace
@@ -64,7 +67,7 @@ Status Bpe::add_merges(const std::vector<MergeEntry>& merges, const Vocabulary& 
     for (int i = 0; i < 3; ++i) {
       const auto id = vocabulary.find(strings[i]);
       if (!id || !vocabulary.in_model(*id))
-        return bad_merge(rank, merge, "\"" + strings[i] + "\" is not in model.vocab");
+        return bad_merge(rank, merge, quoted_for_message(strings[i]) + " is not in model.vocab");
       parts[i] = *id;
     }
     const uint64_t key = pair_key(parts[0], parts[1]);

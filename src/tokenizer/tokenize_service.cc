@@ -80,7 +80,7 @@ Status read_member(const Tokenizer& tokenizer, std::string_view key, const dom::
   } else if (key == "stream") {
     DI_ASSIGN_OR_RETURN(request.stream, read_flag(key, value));
   } else {
-    return bad("unknown member \"" + std::string(key) + "\"");
+    return bad("unknown member " + quoted_for_message(key));
   }
   return {};
 }

@@ -18,7 +18,7 @@ namespace dom = simdjson::dom;
 Error bad(std::string what) { return {Code::kBadModelFile, "tokenizer.json: " + std::move(what)}; }
 
 Error refused(const std::string& where, const dom::element& value) {
-  std::string shown = simdjson::minify(value);
+  std::string shown = simdjson::minify(value);  // has no raw control characters
   if (shown.size() > 120) shown = replace_ill_formed(shown.substr(0, 117)) + "...";
   return bad(where + " = " + shown + " is not supported");
 }
@@ -34,9 +34,9 @@ class Object {
     std::vector<std::string_view> seen;
     for (const auto [key, member] : object) {
       if (std::find(known.begin(), known.end(), key) == known.end())
-        return bad("unknown key " + where + "." + std::string(key));
+        return bad("unknown key " + quoted_for_message(key) + " in " + where);
       if (std::find(seen.begin(), seen.end(), key) != seen.end())
-        return bad("repeated key " + where + "." + std::string(key));
+        return bad("repeated key " + quoted_for_message(key) + " in " + where);
       seen.push_back(key);
     }
     return Object(std::move(where), object);
@@ -86,8 +86,7 @@ class Object {
   [[nodiscard]] Status equals(std::string_view key, std::string_view expected) const {
     DI_ASSIGN_OR_RETURN(const std::string_view text, string(key));
     if (text == expected) return {};
-    return bad(path(key) + " \"" + replace_ill_formed(std::string(text.substr(0, 200))) +
-               "\" is not supported (only \"" + std::string(expected) + "\")");
+    return bad(path(key) + " " + quoted_for_message(text) + " is not supported, only " + quoted_for_message(expected));
   }
 
  private:
@@ -169,7 +168,7 @@ Result<std::vector<VocabularyEntry>> parse_vocabulary(const dom::element& value)
   std::vector<VocabularyEntry> entries;
   entries.reserve(object.size());
   for (const auto [token, id_value] : object) {
-    const auto id = id_of("id of token \"" + std::string(token) + "\"", id_value);
+    const auto id = id_of("id of token " + quoted_for_message(token), id_value);
     if (!id.ok()) return id.error();
     entries.push_back({std::string(token), *id});
     if (entries.size() > static_cast<size_t>(kTokensMax))
@@ -185,7 +184,7 @@ Result<MergeEntry> parse_merge(size_t rank, const dom::element& value) {
   if (value.get(text) == simdjson::SUCCESS) {
     const size_t space = text.find(' ');
     if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos)
-      return bad(where() + " \"" + std::string(text) + "\" is not two tokens with one space between");
+      return bad(where() + " " + quoted_for_message(text) + " is not two tokens with one space between");
     return MergeEntry{std::string(text.substr(0, space)), std::string(text.substr(space + 1))};
   }
   dom::array pair;

@@ -96,4 +96,15 @@ void append_utf8(char32_t code_point, std::string& out) {
   }
 }
 
+std::string quoted_for_message(std::string_view text) {
+  constexpr size_t kShownBytesMax = 100;
+  std::string shown(1, '"');
+  for (const char c : replace_ill_formed(std::string(text.substr(0, kShownBytesMax)))) {
+    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+    shown += control ? kReplacementCharacter : std::string_view(&c, 1);
+  }
+  if (text.size() > kShownBytesMax) shown += "...";
+  return shown += '"';
+}
+
 }  // namespace deepinfer

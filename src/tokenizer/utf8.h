@@ -34,6 +34,10 @@ std::string replace_ill_formed(std::string text);
 
 void append_utf8(char32_t code_point, std::string& out);
 
+/// `text` in quotes, fit for a one-line error message: cut after 100 bytes, control characters and ill-formed bytes
+/// replaced by U+FFFD.
+std::string quoted_for_message(std::string_view text);
+
 struct CodePoint {
   char32_t value;
   uint32_t n_bytes;

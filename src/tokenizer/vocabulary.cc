@@ -12,8 +12,6 @@ namespace {
 
 Error bad(std::string what) { return {Code::kBadModelFile, "tokenizer.json: " + std::move(what)}; }
 
-std::string quoted(std::string_view token) { return std::string(1, '"').append(token) + '"'; }
-
 /// GPT-2's character of each byte: printable Latin-1 stands for itself, the others follow from U+0100 on.
 constexpr std::array<char32_t, 256> characters_of_bytes() {
   std::array<char32_t, 256> characters{};
@@ -74,7 +72,8 @@ Status Vocabulary::collect(const TokenizerFile& file, std::vector<std::string_vi
     }
     const bool repeats_model = kinds_[i] == kModel && (kinds & kAdded) != 0 && strings[i] == string;
     if (kinds_[i] != 0 && !repeats_model)
-      return bad("id " + std::to_string(id) + " has two tokens, " + quoted(strings[i]) + " and " + quoted(string));
+      return bad("id " + std::to_string(id) + " has two tokens, " + quoted_for_message(strings[i]) + " and " +
+                 quoted_for_message(string));
     strings[i] = string;
     kinds_[i] |= kinds;
     return {};
@@ -98,8 +97,8 @@ Status Vocabulary::index_strings() {
     size_t slot = hash_of(string(id)) & (slots_.size() - 1);
     for (; slots_[slot] >= 0; slot = (slot + 1) & (slots_.size() - 1)) {
       if (string(slots_[slot]) == string(id))
-        return bad("token " + quoted(string(id)) + " has two ids, " + std::to_string(slots_[slot]) + " and " +
-                   std::to_string(id));
+        return bad("token " + quoted_for_message(string(id)) + " has two ids, " + std::to_string(slots_[slot]) +
+                   " and " + std::to_string(id));
     }
     slots_[slot] = id;
   }
@@ -120,7 +119,7 @@ Status Vocabulary::fill_bytes() {
   for (int32_t id = 0; id < size(); ++id) {
     const auto decoded = byte_level_decode(string(id));
     if (decoded && is_added(id) && *decoded != string(id))
-      return bad("added token " + quoted(string(id)) + " would decode to other bytes than its text");
+      return bad("added token " + quoted_for_message(string(id)) + " would decode to other bytes than its text");
     bytes_.push_back(decoded ? std::string_view(*decoded) : string(id));
   }
   return {};
@@ -131,7 +130,8 @@ Status Vocabulary::find_byte_tokens() {
     std::string character;
     append_utf8(kCharacterOfByte[byte], character);
     const auto id = find(character);
-    if (!id || !in_model(*id)) return bad("no token " + quoted(character) + " for byte " + std::to_string(byte));
+    if (!id || !in_model(*id))
+      return bad("no token " + quoted_for_message(character) + " for byte " + std::to_string(byte));
     byte_tokens_[byte] = *id;
   }
   return {};

@@ -4,7 +4,8 @@
 #include <cstdlib>
 #include <new>
 
-// The program is linked with -Wl,--wrap for the C functions: calls from our objects come here, the C library's own do not.
+// The program is linked with -Wl,--wrap for the C functions: calls from our objects come here, the C library's own do
+// not.
 extern "C" {
 void* __real_malloc(size_t n_bytes);
 void* __real_calloc(size_t n, size_t n_bytes);
@@ -40,7 +41,9 @@ extern "C" {
 void* __wrap_malloc(size_t n_bytes) { return count(), __real_malloc(n_bytes); }
 void* __wrap_calloc(size_t n, size_t n_bytes) { return count(), __real_calloc(n, n_bytes); }
 void* __wrap_realloc(void* p, size_t n_bytes) { return count(), __real_realloc(p, n_bytes); }
-void* __wrap_aligned_alloc(size_t alignment, size_t n_bytes) { return count(), __real_aligned_alloc(alignment, n_bytes); }
+void* __wrap_aligned_alloc(size_t alignment, size_t n_bytes) {
+  return count(), __real_aligned_alloc(alignment, n_bytes);
+}
 int __wrap_posix_memalign(void** p, size_t alignment, size_t n_bytes) {
   return count(), __real_posix_memalign(p, alignment, n_bytes);
 }

@@ -154,7 +154,9 @@ def _keep(args: argparse.Namespace, config: Config) -> int | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="reference", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="reference", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     commands = parser.add_subparsers(required=True)
     for name, run in (("score", score), ("check-trace", check_trace)):
         p = commands.add_parser(name)

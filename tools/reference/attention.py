@@ -50,7 +50,13 @@ def compressed_latents(nx: Arithmetic, config: Config, w: Weights, x: Tensor, ra
 
 
 def attend(
-    nx: Arithmetic, config: Config, q: Tensor, window: Tensor, entries: Tensor | None, selected: Tensor | None, sink: Tensor
+    nx: Arithmetic,
+    config: Config,
+    q: Tensor,
+    window: Tensor,
+    entries: Tensor | None,
+    selected: Tensor | None,
+    sink: Tensor,
 ) -> Tensor:
     """Softmax attention with a sink.
 
@@ -100,9 +106,7 @@ def _attend_rows(nx: Arithmetic, config: Config, q: Tensor, keys: Tensor, slot: 
     return nx.bf16(out.float() / total.float()[..., None])
 
 
-def project_output(
-    nx: Arithmetic, config: Config, w: Weights, o: Tensor, positions: Tensor, freq: Tensor
-) -> Tensor:
+def project_output(nx: Arithmetic, config: Config, w: Weights, o: Tensor, positions: Tensor, freq: Tensor) -> Tensor:
     """Inverse rotation, then per group of heads a low-rank projection (bf16, input not quantised), then wo_b."""
     groups, rank = config.o_groups, config.o_lora_rank
     o = rotate(nx, o, positions, freq, inverse=True)

@@ -13,7 +13,7 @@ from .numerics import Arithmetic
 
 def engram(nx: Arithmetic, config: Config, w: Weights, streams: Tensor, rows: np.ndarray, dead: Tensor) -> Tensor:
     """streams [T, S, d], rows int64 [T, columns], dead bool [T] -> streams with the gated value added."""
-    n_tokens, s, d = streams.shape
+    _, s, d = streams.shape
     looked_up = w.table_rows("embed.weight", rows).flatten(1)
     kv = nx.linear_fp8(looked_up, w("wkv.weight", (s + 1) * d, looked_up.shape[1]))
     keys, value = kv[:, : s * d].unflatten(1, (s, d)), kv[:, s * d :]

@@ -18,7 +18,7 @@ _LONE_SPACE = "\ue000"  # stands for a text that is one space while the ends are
 
 
 def bytes_of_unicode() -> dict[str, int]:
-    """The byte-level alphabet: printable Latin-1 characters stand for themselves, the other bytes for U+0100 onwards."""
+    """The byte-level alphabet: printable Latin-1 stands for itself, the other bytes are U+0100 onwards."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [b for b in range(256) if b not in printable]
     return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(others)}
@@ -40,7 +40,7 @@ def _white_space() -> str:
 
 
 def token_map(tokenizer: dict[str, Any], n_tokens: int) -> np.ndarray:
-    """int64 [n_tokens]: raw id -> compressed id, numbered in order of first appearance. `tokenizer` is tokenizer.json."""
+    """int64 [n_tokens]: raw id -> compressed id, numbered by first appearance. `tokenizer` is tokenizer.json."""
     names = {i: name for name, i in tokenizer["model"]["vocab"].items()}
     names |= {added["id"]: added["content"] for added in tokenizer["added_tokens"]}
     alphabet = bytes_of_unicode()

@@ -73,8 +73,8 @@ class Model:
     ) -> Tensor:
         """Logits float32 [rows, V].
 
-        keep        None: every layer runs every row. K: layers after the last kv source run the last K rows only and see
-                    no window row before them (prefill tail `compact`); logits of those rows
+        keep        None: every layer runs every row. K: layers after the last kv source run the last K rows only and
+                    see no window row before them (prefill tail `compact`); logits of those rows
         is_image    bool [T]: rows inside image spans (Engram off, image router bias)
         embeddings  bf16 values [T, d] instead of embedding rows
         trace       filled with intermediate values
@@ -173,9 +173,7 @@ class Model:
         _put(trace, name + "compressed_kv", state.entries[plan.layer])
         _put(trace, name + "index_k", keys)
 
-    def _select(
-        self, plan: LayerPlan, state: State, w: Weights, x: Tensor, qr: Tensor, trace: Trace | None
-    ) -> None:
+    def _select(self, plan: LayerPlan, state: State, w: Weights, x: Tensor, qr: Tensor, trace: Trace | None) -> None:
         """Fills state.selected of this index source, and state.candidates if it publishes them."""
         nx, c, name = self.nx, self.config, f"L{plan.layer}/"
         q = indexer.index_queries(nx, c, w, qr, state.positions, self.freq[plan.ratio])

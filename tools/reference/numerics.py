@@ -62,7 +62,7 @@ def quantize_mxfp4(x: Tensor) -> Tensor:
 
 
 def quantize_nvfp4(x: Tensor) -> Tensor:
-    """E2M1 with an E4M3 scale per 16 values: compressed KV. The scale is rounded, so |x|/scale may exceed 6 (clamped)."""
+    """E2M1 with an E4M3 scale per 16 values: compressed KV. The scale is rounded: |x|/scale may exceed 6 (clamped)."""
     b = _blocks(x, 16)
     amax = b.abs().amax(-1, keepdim=True).clamp(min=6 * 2.0**-9)
     scale = round_e4m3(amax / E2M1_MAX)

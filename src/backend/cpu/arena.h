@@ -62,7 +62,7 @@ class Arena {
 
   Block main_;
   int64_t capacity_ = 0;
-  int64_t used_ = 0;  // of main_
+  int64_t used_ = 0;          // of main_
   std::vector<Block> extra_;  // what did not fit, one array each
   int64_t extra_bytes_ = 0;
   int64_t wanted_ = 0;  // most bytes that were in use together

@@ -19,13 +19,13 @@ constexpr int64_t kHeadsPerTaskMin = 4;
 
 /// Scratch of one task.
 struct Work {
-  float* slot;          // [kSoftmaxSlots, head_dim + kSlotPadding] decoded entries
-  const float** q;      // [n_heads] packed
-  float* sum;           // [n_heads, head_dim]
-  float* score;         // [n_heads, kSoftmaxSlots]
-  float* max;           // [n_heads]
-  float* denominator;   // [n_heads]
-  float* rescale;       // [n_heads]
+  float* slot;         // [kSoftmaxSlots, head_dim + kSlotPadding] decoded entries
+  const float** q;     // [n_heads] packed
+  float* sum;          // [n_heads, head_dim]
+  float* score;        // [n_heads, kSoftmaxSlots]
+  float* max;          // [n_heads]
+  float* denominator;  // [n_heads]
+  float* rescale;      // [n_heads]
   float* gemm_scratch;
   SinCos* angles;
 };
@@ -73,8 +73,8 @@ int32_t decode_slots(const Kernels& k, const ops::AttentionArgs& a, int64_t t, c
   int32_t n = 0;
   for (int32_t s = begin; s < std::min(end, window.n); ++s, ++n) {
     const int32_t p = window.first + s;
-    const kv::PackedRow row = p < window.step_start ? a.ring.row(a.rows.slot[t], p)
-                                                    : a.step.row(a.rows.begin[t] + (p - window.step_start));
+    const kv::PackedRow row =
+        p < window.step_start ? a.ring.row(a.rows.slot[t], p) : a.step.row(a.rows.begin[t] + (p - window.step_start));
     k.decode_fp8(row.values, row.scales, a.head_dim, out + n * stride);
   }
   const int32_t* selected = a.selected + t * int64_t{a.topk};

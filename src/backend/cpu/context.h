@@ -11,7 +11,8 @@
 namespace deepinfer::cpu {
 
 struct Context {
-  Context(const Kernels& k, int n_threads) : kernels(k), pool(n_threads), thread_arenas(static_cast<size_t>(n_threads)) {}
+  Context(const Kernels& k, int n_threads)
+      : kernels(k), pool(n_threads), thread_arenas(static_cast<size_t>(n_threads)) {}
 
   /// Arena of the calling thread of the pool.
   Arena& thread_arena() { return thread_arenas[static_cast<size_t>(ThreadPool::this_thread_index())]; }

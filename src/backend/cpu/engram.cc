@@ -58,8 +58,8 @@ void engram_rows(Context& ctx, const ops::EngramArgs& a, int64_t first, int64_t 
     Bf16* row = arena.take<Bf16>(width);
     for (int64_t i = 0; i < a.n_columns; ++i) {
       const int64_t id = a.row_id[(first + r) * a.n_columns + i];
-      dequantize_fp8_block32(a.table_codes + id * a.head_dim, a.table_scales + id * (a.head_dim / kFp8Block), a.head_dim,
-                             row + i * a.head_dim);
+      dequantize_fp8_block32(a.table_codes + id * a.head_dim, a.table_scales + id * (a.head_dim / kFp8Block),
+                             a.head_dim, row + i * a.head_dim);
     }
     quantize_fp8_block32(row, width, codes + r * width, scales + r * (width / kFp8Block));
   });

@@ -1,6 +1,6 @@
 // Rows are taken in waves whose scores fit a fixed buffer. In a wave first all scores are computed, in tasks of some
-// entries by the rows of one sequence (which share the decoded keys), then every row selects. A row whose selection does
-// not depend on scores computes none; a filtered row scores only its candidates, numbered 0.. in ascending order.
+// entries by the rows of one sequence (which share the decoded keys), then every row selects. A row whose selection
+// does not depend on scores computes none; a filtered row scores only its candidates, numbered 0.. in ascending order.
 #include <algorithm>
 #include <limits>
 
@@ -107,7 +107,8 @@ void make_queries(Context& ctx, const Chunk& c, float* query, float* g) {
       rotate_tail(q, dim, angles, a.rope.n_pairs, false);
       quantize_mxfp4_block32(q, dim, packed, scales);
       ctx.kernels.decode_mxfp4(packed, scales, dim, out);
-      if (a.query_out != nullptr) dequantize_mxfp4_block32(packed, scales, dim, a.query_out + ((c.first + r) * a.n_heads + h) * dim);
+      if (a.query_out != nullptr)
+        dequantize_mxfp4_block32(packed, scales, dim, a.query_out + ((c.first + r) * a.n_heads + h) * dim);
       g[r * a.n_heads + h] = to_float(to_bf16(to_float(weight[r * a.n_heads + h]) * a.weight_scale));
     }
   });
@@ -245,7 +246,14 @@ int64_t score_space(int32_t n_scored) { return (n_scored + kTileOutputs - 1) / k
 
 void select_chunk(Context& ctx, const ops::IndexSelectArgs& a, int64_t first, int64_t n) {
   const Arena::Scope scope(ctx.arena);
-  Chunk c{.args = &a, .first = first, .n = n, .query = nullptr, .g = nullptr, .plan = nullptr, .group = nullptr, .score = nullptr};
+  Chunk c{.args = &a,
+          .first = first,
+          .n = n,
+          .query = nullptr,
+          .g = nullptr,
+          .plan = nullptr,
+          .group = nullptr,
+          .score = nullptr};
   c.plan = ctx.arena.take<RowPlan>(n);
   c.group = ctx.arena.take<Group>(n);
   bool any = a.query_out != nullptr;
@@ -297,8 +305,9 @@ Demand index_select_demand(const ModelConfig& config, const ops::StepLimits& lim
   const int64_t queries = Arena::bytes<Bf16>(n * heads * dim) + Arena::bytes<Bf16>(n * heads) +
                           linear_bytes(n, std::max(config.q_lora_rank, config.hidden_size));
   const int64_t scores = Arena::bytes<uint16_t>(std::min(n * row_scores, std::max(kScoresMax, row_scores)));
-  const int64_t blocks =
-      config.candidate_block_size > 0 ? Arena::bytes<uint16_t>(limits.n_context_max / config.candidate_block_size + 1) : 0;
+  const int64_t blocks = config.candidate_block_size > 0
+                             ? Arena::bytes<uint16_t>(limits.n_context_max / config.candidate_block_size + 1)
+                             : 0;
   const int64_t scoring = Arena::bytes<float>(kTileEntries * query_stride(dim)) +
                           Arena::bytes<float>(heads * kTileOutputs) + Arena::bytes<const float*>(heads) +
                           Arena::bytes<float>(kGemmScratchFloats);

@@ -41,7 +41,7 @@ struct GemmTile {
   const float* const* x;  // n_rows packed rows (pack_*) for the format of w
   float* out;             // [n_rows, out_stride]
   int64_t out_stride;
-  float* scratch;         // kGemmScratchFloats
+  float* scratch;  // kGemmScratchFloats
 };
 
 /// One block of the online softmax of one head.

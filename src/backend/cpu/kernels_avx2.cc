@@ -70,14 +70,15 @@ inline void store_bf16(uint16_t* p, Vec x) {
 }
 
 inline Vec e8m0(uint32_t code) {
-  return from_bits(_mm256_set1_epi32(static_cast<int>(code == 0 ? 0x00400000u : code == 255 ? 0x7fc00000u : code << 23)));
+  return from_bits(_mm256_set1_epi32(static_cast<int>(code == 0     ? 0x00400000u
+                                                      : code == 255 ? 0x7fc00000u
+                                                                    : code << 23)));
 }
 
-/// E4M3 codes as floats 2^120 too small, from the top byte of each 32-bit lane: sign to bit 31, the rest to bits 26..20.
-/// E4M3 subnormals become fp32 subnormals, which the multiplication with 2^120 makes exact normal numbers.
+/// E4M3 codes as floats 2^120 too small, from the top byte of each 32-bit lane: sign to bit 31, the rest to
+/// bits 26..20. E4M3 subnormals become fp32 subnormals, which the multiplication with 2^120 makes exact normal numbers.
 inline Vec e4m3_shrunk(__m256i lanes) {
-  return from_bits(
-      _mm256_and_si256(_mm256_srai_epi32(lanes, 4), _mm256_set1_epi32(static_cast<int>(0x87f00000u))));
+  return from_bits(_mm256_and_si256(_mm256_srai_epi32(lanes, 4), _mm256_set1_epi32(static_cast<int>(0x87f00000u))));
 }
 
 /// kWide: any scale; otherwise only scales that can be folded into the factor 2^120 (kLargestFoldedScale).
@@ -85,7 +86,7 @@ template <bool kWide>
 struct Fp8Format {
   /// Vector q holds the q-th byte of each 32-bit word: no byte shuffles.
   static constexpr uint8_t kOrder[32] = {0, 4, 8,  12, 16, 20, 24, 28, 1, 5, 9,  13, 17, 21, 25, 29,
-                                                       2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 23, 27, 31};
+                                         2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 23, 27, 31};
   static constexpr bool kSharedScale = true;
   struct Row {
     const uint8_t* codes;
@@ -165,7 +166,7 @@ inline __m256i broadcast_16_bytes(const void* p) {
 struct Fp4 {
   /// Low nibbles in the lower half, high nibbles in the upper; even and odd bf16 of each 32-bit lane apart.
   static constexpr uint8_t kOrder[32] = {0,  4,  8,  12, 1,  5,  9,  13, 2,  6,  10, 14, 3,  7,  11, 15,
-                                                       16, 20, 24, 28, 17, 21, 25, 29, 18, 22, 26, 30, 19, 23, 27, 31};
+                                         16, 20, 24, 28, 17, 21, 25, 29, 18, 22, 26, 30, 19, 23, 27, 31};
   static constexpr bool kSharedScale = false;
   struct Row {
     const uint8_t* codes;
@@ -201,7 +202,7 @@ struct Fp4 {
 
 struct Bf16 {
   static constexpr uint8_t kOrder[32] = {0,  2,  4,  6,  8,  10, 12, 14, 1,  3,  5,  7,  9,  11, 13, 15,
-                                                       16, 18, 20, 22, 24, 26, 28, 30, 17, 19, 21, 23, 25, 27, 29, 31};
+                                         16, 18, 20, 22, 24, 26, 28, 30, 17, 19, 21, 23, 25, 27, 29, 31};
   static constexpr bool kSharedScale = true;
   struct Row {
     const char* values;
@@ -233,7 +234,7 @@ struct Bf16 {
 
 struct F32 {
   static constexpr uint8_t kOrder[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
-                                                       16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+                                         16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 };
 
 void decode_fp8(const uint8_t* codes, const uint8_t* scales, int64_t n, float* out) {
@@ -282,7 +283,7 @@ void decode_nvfp4(const uint8_t* packed, const uint8_t* scales, int64_t n, float
 
 }  // namespace
 
-const Kernels kAvx2Kernels = {"avx2",       gemm,         pack_fp8, pack_bf16,    decode_fp8, decode_mxfp4,
-                              decode_nvfp4, softmax,      weighted_sum, index_scores, swiglu};
+const Kernels kAvx2Kernels = {"avx2",       gemm,    pack_fp8,     pack_bf16,    decode_fp8, decode_mxfp4,
+                              decode_nvfp4, softmax, weighted_sum, index_scores, swiglu};
 
 }  // namespace deepinfer::cpu

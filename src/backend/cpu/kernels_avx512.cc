@@ -60,13 +60,14 @@ inline void store_bf16(uint16_t* p, Vec x) {
 }
 
 inline Vec e8m0(uint32_t code) {
-  return from_bits(_mm512_set1_epi32(static_cast<int>(code == 0 ? 0x00400000u : code == 255 ? 0x7fc00000u : code << 23)));
+  return from_bits(_mm512_set1_epi32(static_cast<int>(code == 0     ? 0x00400000u
+                                                      : code == 255 ? 0x7fc00000u
+                                                                    : code << 23)));
 }
 
 /// E4M3 codes as floats 2^120 too small, from the top byte of each 32-bit lane (kernels_avx2.cc has the argument).
 inline Vec e4m3_shrunk(__m512i lanes) {
-  return from_bits(
-      _mm512_and_si512(_mm512_srai_epi32(lanes, 4), _mm512_set1_epi32(static_cast<int>(0x87f00000u))));
+  return from_bits(_mm512_and_si512(_mm512_srai_epi32(lanes, 4), _mm512_set1_epi32(static_cast<int>(0x87f00000u))));
 }
 
 inline __m512i broadcast_16_bytes(const void* p) {
@@ -198,9 +199,8 @@ void decode_nvfp4(const uint8_t* packed, const uint8_t* scales, int64_t n, float
   const Vec grow = from_bits(_mm512_set1_epi32((127 + 120) << 23));
   for (int64_t i = 0; i < n; i += 16) {
     const uint32_t code = scales[i / 16];
-    const Vec scale = (code & 127u) == 127u
-                          ? broadcast(__builtin_nanf(""))
-                          : mul(e4m3_shrunk(_mm512_set1_epi32(static_cast<int>(code << 24))), grow);
+    const Vec scale = (code & 127u) == 127u ? broadcast(__builtin_nanf(""))
+                                            : mul(e4m3_shrunk(_mm512_set1_epi32(static_cast<int>(code << 24))), grow);
     decode_16_fp4(packed + i / 2, mul(e2m1_values(), scale), out + i);
   }
 }
@@ -209,7 +209,7 @@ void decode_nvfp4(const uint8_t* packed, const uint8_t* scales, int64_t n, float
 
 }  // namespace
 
-const Kernels kAvx512Kernels = {"avx512",     gemm,         pack_fp8, pack_bf16,    decode_fp8, decode_mxfp4,
-                                decode_nvfp4, softmax,      weighted_sum, index_scores, swiglu};
+const Kernels kAvx512Kernels = {"avx512",     gemm,    pack_fp8,     pack_bf16,    decode_fp8, decode_mxfp4,
+                                decode_nvfp4, softmax, weighted_sum, index_scores, swiglu};
 
 }  // namespace deepinfer::cpu

@@ -35,9 +35,8 @@ int64_t outputs_per_task(const Context& ctx, int64_t n_out) {
 
 void multiply(Context& ctx, const WeightRows& w, int64_t n_out, const PackedRows& x, const LinearOutput& y) {
   const int64_t step = outputs_per_task(ctx, n_out);
-  ctx.pool.run((n_out + step - 1) / step, [&](int64_t task) {
-    multiply_outputs(ctx, w, task * step, std::min(n_out, (task + 1) * step), x, y);
-  });
+  ctx.pool.run((n_out + step - 1) / step,
+               [&](int64_t task) { multiply_outputs(ctx, w, task * step, std::min(n_out, (task + 1) * step), x, y); });
 }
 
 template <typename Matrix, typename Y>

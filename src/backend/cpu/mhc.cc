@@ -13,9 +13,9 @@ namespace deepinfer::cpu {
 namespace {
 
 constexpr int32_t kStreamsMax = 16;
-constexpr int64_t kChannels = 64;     // channels expanded at a time
-constexpr int64_t kSiteRows = 64;     // rows whose fp32 streams are held at a time
-constexpr int64_t kRowsPerTask = 8;   // of the mix product
+constexpr int64_t kChannels = 64;    // channels expanded at a time
+constexpr int64_t kSiteRows = 64;    // rows whose fp32 streams are held at a time
+constexpr int64_t kRowsPerTask = 8;  // of the mix product
 constexpr int64_t kOutputsPerTask = 4;
 
 float exp_f32(float x) { return static_cast<float>(std::exp(static_cast<double>(x))); }
@@ -71,7 +71,9 @@ void sinkhorn(float* c, int64_t n, int32_t iters, float eps) {
 void mix_row(const ops::MhcSiteArgs& a, int64_t t, const float* product, float scale) {
   const int64_t n = a.expand.n_streams;
   // One fused multiply-add per coefficient, as the release computes it.
-  const auto coefficient = [&](int64_t i, int group) { return std::fma(product[i] * scale, a.scale[group], a.base[i]); };
+  const auto coefficient = [&](int64_t i, int group) {
+    return std::fma(product[i] * scale, a.scale[group], a.base[i]);
+  };
   for (int64_t s = 0; s < n; ++s) a.pre[t * n + s] = sigmoid(coefficient(s, 0)) + a.hc_eps;
   for (int64_t s = 0; s < n; ++s) a.post[t * n + s] = 2.0F * sigmoid(coefficient(n + s, 1));
   float* comb = a.comb + t * n * n;

@@ -12,8 +12,8 @@ namespace deepinfer::cpu {
 
 namespace {
 
-constexpr int64_t kMoeRows = 2048;     // rows a pass: bounds the workspace, shares an expert's weights among many rows
-constexpr int64_t kUpOutputs = 32;     // one FP8 block of the hidden layer
+constexpr int64_t kMoeRows = 2048;  // rows a pass: bounds the workspace, shares an expert's weights among many rows
+constexpr int64_t kUpOutputs = 32;  // one FP8 block of the hidden layer
 constexpr int64_t kDownOutputs = 64;
 
 /// The pairs [begin, end) of one expert.
@@ -30,12 +30,12 @@ struct Pass {
   int64_t n_rows;
   int64_t n_pairs;
   int64_t n_groups;
-  Group* group;        // [n_groups], the shared expert first: the longest tasks start early
-  const float** x;     // [n_pairs] packed input
-  float* weight;       // [n_pairs]
-  int32_t* pair_of;    // [n_rows, n_active]
-  float** hidden;      // [n_pairs] packed
-  Bf16* y;             // [n_pairs, dim]
+  Group* group;      // [n_groups], the shared expert first: the longest tasks start early
+  const float** x;   // [n_pairs] packed input
+  float* weight;     // [n_pairs]
+  int32_t* pair_of;  // [n_rows, n_active]
+  float** hidden;    // [n_pairs] packed
+  Bf16* y;           // [n_pairs, dim]
   int64_t dim;
   int64_t inner;
 };
@@ -87,8 +87,10 @@ void up_tile(Context& ctx, const Pass& p, const Group& g, int64_t block) {
   const int64_t begin = block * kUpOutputs;
   for (int64_t first = g.begin; first < g.end; first += kTileRows) {
     const PackedRows x{p.x + first, std::min<int64_t>(kTileRows, g.end - first)};
-    multiply_outputs(ctx, g.w1, begin, begin + kUpOutputs, x, {.bf16 = gate, .stride = kUpOutputs, .first_output = begin});
-    multiply_outputs(ctx, g.w3, begin, begin + kUpOutputs, x, {.bf16 = up, .stride = kUpOutputs, .first_output = begin});
+    multiply_outputs(ctx, g.w1, begin, begin + kUpOutputs, x,
+                     {.bf16 = gate, .stride = kUpOutputs, .first_output = begin});
+    multiply_outputs(ctx, g.w3, begin, begin + kUpOutputs, x,
+                     {.bf16 = up, .stride = kUpOutputs, .first_output = begin});
     for (int64_t r = 0; r < x.n_rows; ++r) {
       Bf16 activated[kUpOutputs];
       const SwiGlu swiglu{.gate = &gate[r * kUpOutputs].bits,
@@ -136,7 +138,8 @@ void moe_rows(Context& ctx, const ops::MoeArgs& a, int64_t first_row, int64_t n_
   p.dim = a.x.width;
   p.inner = a.shared.w1.n_out;
   const ops::QuantizedRows x{a.x.codes + first_row * p.dim, a.x.scales + first_row * (p.dim / kFp8Block), p.dim};
-  sort_pairs(ctx.arena, pack_rows(ctx, WeightFormat::kFp4, x, n_rows), pack_rows(ctx, WeightFormat::kFp8, x, n_rows), p);
+  sort_pairs(ctx.arena, pack_rows(ctx, WeightFormat::kFp4, x, n_rows), pack_rows(ctx, WeightFormat::kFp8, x, n_rows),
+             p);
   const int64_t hidden_stride = packed_stride(p.inner);
   float* hidden = ctx.arena.take<float>(p.n_pairs * hidden_stride);
   p.hidden = ctx.arena.take<float*>(p.n_pairs);

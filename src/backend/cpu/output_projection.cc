@@ -55,8 +55,8 @@ Demand output_projection_demand(const ModelConfig& config, const ops::StepLimits
   const int64_t n_rows = std::min<int64_t>(kRowChunk, limits.n_rows_max);
   const int64_t width = int64_t{config.o_groups} * config.o_lora_rank;
   const int64_t group_in = int64_t{config.n_heads} * config.head_dim / config.o_groups;
-  const int64_t groups = pack_rows_bytes(n_rows * config.o_groups, group_in) +
-                         Arena::bytes<const float*>(n_rows * config.o_groups);
+  const int64_t groups =
+      pack_rows_bytes(n_rows * config.o_groups, group_in) + Arena::bytes<const float*>(n_rows * config.o_groups);
   return {Arena::bytes<Bf16>(n_rows * width) + Arena::bytes<uint8_t>(n_rows * width) +
               Arena::bytes<uint8_t>(n_rows * (width / kFp8Block)) + std::max(groups, linear_bytes(n_rows, width)),
           multiply_outputs_bytes()};

@@ -14,8 +14,8 @@ inline uint16_t score_key(uint16_t bf16_bits) {
   return static_cast<uint16_t>((bf16_bits & 0x8000u) != 0 ? ~bf16_bits : bf16_bits | 0x8000u);
 }
 
-/// Writes the indices of the k largest keys, ties to the lowest index, ascending; returns how many there are (fewer than
-/// k when fewer keys qualify).
+/// Writes the indices of the k largest keys, ties to the lowest index, ascending; returns how many there are (fewer
+/// than k when fewer keys qualify).
 int32_t select_top(const uint16_t* key, int64_t n, int32_t k, int32_t* index);
 
 }  // namespace deepinfer::cpu

@@ -7,7 +7,8 @@
 namespace deepinfer {
 namespace {
 
-std::optional<AddedTokenMatch> find_slowly(const std::vector<AddedToken>& tokens, const std::string& text, size_t from) {
+std::optional<AddedTokenMatch> find_slowly(const std::vector<AddedToken>& tokens, const std::string& text,
+                                           size_t from) {
   for (size_t at = from; at < text.size(); ++at) {
     const AddedToken* longest = nullptr;
     for (const AddedToken& token : tokens) {

@@ -6,8 +6,12 @@ namespace deepinfer {
 namespace {
 
 TEST(Base64, KnowsTheVectorsOfRfc4648) {
-  const std::pair<std::string, std::string> cases[] = {{"", ""},         {"f", "Zg=="},     {"fo", "Zm8="},
-                                                       {"foo", "Zm9v"},  {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="},
+  const std::pair<std::string, std::string> cases[] = {{"", ""},
+                                                       {"f", "Zg=="},
+                                                       {"fo", "Zm8="},
+                                                       {"foo", "Zm9v"},
+                                                       {"foob", "Zm9vYg=="},
+                                                       {"fooba", "Zm9vYmE="},
                                                        {"foobar", "Zm9vYmFy"}};
   for (const auto& [bytes, text] : cases) {
     EXPECT_EQ(base64_encode(bytes), text);
@@ -22,7 +26,8 @@ TEST(Base64, RoundTripsEveryByte) {
 }
 
 TEST(Base64, RefusesWhatIsNotCanonical) {
-  for (const char* text : {"Z", "Zg", "Zg=", "Z===", "====", "Zh==", "Zm9=", "Zg==Zg==", "Zm 9", "Zm9\n", "Zm9-", "=Zm9"})
+  for (const char* text :
+       {"Z", "Zg", "Zg=", "Z===", "====", "Zh==", "Zm9=", "Zg==Zg==", "Zm 9", "Zm9\n", "Zm9-", "=Zm9"})
     EXPECT_FALSE(base64_decode(text)) << text;
 }
 

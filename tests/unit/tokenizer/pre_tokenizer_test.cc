@@ -26,7 +26,7 @@ TEST(PreTokenizer, CutsWords) {
   EXPECT_EQ(pieces_of(""), Pieces{});
   EXPECT_EQ(pieces_of("The capital"), (Pieces{"The", " capital"}));
   EXPECT_EQ(pieces_of("don't"), (Pieces{"don", "'t"}));
-  EXPECT_EQ(pieces_of("x.café"), (Pieces{"x", ".caf", "é"}));       // punctuation takes ASCII letters only
+  EXPECT_EQ(pieces_of("x.café"), (Pieces{"x", ".caf", "é"}));  // punctuation takes ASCII letters only
   EXPECT_EQ(pieces_of("a\u00A0b\tc"), (Pieces{"a", "\u00A0b", "\tc"}));
   EXPECT_EQ(pieces_of("e\u0301 \u0301"), (Pieces{"e\u0301", " \u0301"}));
 }
@@ -42,9 +42,9 @@ TEST(PreTokenizer, CutsCjkRuns) {
   EXPECT_EQ(pieces_of("你好abc世界"), (Pieces{"你好", "abc", "世界"}));
   EXPECT_EQ(pieces_of(" 你"), (Pieces{" ", "你"}));
   EXPECT_EQ(pieces_of("東京タワーは333"), (Pieces{"東京タワーは", "333"}));
-  EXPECT_EQ(pieces_of("タ・ー"), (Pieces{"タ", "・", "ー"}));   // the third split works inside the run
+  EXPECT_EQ(pieces_of("タ・ー"), (Pieces{"タ", "・", "ー"}));              // the third split works inside the run
   EXPECT_EQ(pieces_of("\u3040の\u3040"), (Pieces{"\u3040の", "\u3040"}));  // unassigned: a prefix, then a gap
-  EXPECT_EQ(pieces_of("龥龦"), (Pieces{"龥", "龦"}));           // the range ends at U+9FA5
+  EXPECT_EQ(pieces_of("龥龦"), (Pieces{"龥", "龦"}));                      // the range ends at U+9FA5
 }
 
 TEST(PreTokenizer, CutsBlanksAndLineEnds) {

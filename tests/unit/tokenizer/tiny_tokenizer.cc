@@ -10,10 +10,10 @@
 namespace deepinfer {
 namespace {
 
-std::string quoted(std::string_view text) { return nlohmann::json(text).dump(); }
+std::string json_string(std::string_view text) { return nlohmann::json(text).dump(); }
 
 std::string split(std::string_view regex) {
-  return R"({"type":"Split","pattern":{"Regex":)" + quoted(regex) + R"(},"behavior":"Isolated","invert":false})";
+  return R"({"type":"Split","pattern":{"Regex":)" + json_string(regex) + R"(},"behavior":"Isolated","invert":false})";
 }
 
 /// GPT-2's character of a byte, written down a second time: printable ones stand for themselves.
@@ -40,17 +40,17 @@ std::string TinyTokenizer::json() const {
   int next_id = 0;
   const auto add_vocabulary = [&](const std::string& token) {
     if (next_id > 0) vocabulary += ',';
-    vocabulary += quoted(token) + ':' + std::to_string(next_id++);
+    vocabulary += json_string(token) + ':' + std::to_string(next_id++);
   };
   for (int byte = 0; byte < 256; ++byte) add_vocabulary(character_of(byte));
   for (const auto& [left, right] : merges) {
     add_vocabulary(left + right);
     if (!merge_list.empty()) merge_list += ',';
-    merge_list += quoted(left + ' ' + right);
+    merge_list += json_string(left + ' ' + right);
   }
   for (const TinyAdded& token : added) {
     if (!added_list.empty()) added_list += ',';
-    added_list += R"({"id":)" + std::to_string(next_id++) + R"(,"content":)" + quoted(token.content) +
+    added_list += R"({"id":)" + std::to_string(next_id++) + R"(,"content":)" + json_string(token.content) +
                   R"(,"single_word":false,"lstrip":false,"rstrip":false,"normalized":)" + boolean(token.normalized) +
                   R"(,"special":)" + boolean(token.special) + "}";
   }

@@ -9,16 +9,17 @@ namespace {
 const TinyTokenizer kTiny{.merges = {{"a", "b"}, {"ab", "c"}}, .added = {{"<x>"}, {"<y>", false, true}}};
 
 struct BadFile {
-  const char* from;     // replaced in the good file
+  const char* from;  // replaced in the good file
   const char* to;
   const char* message;  // a part of it
 };
 
 const BadFile kBadFiles[] = {
     // The file as a whole
-    {R"("version")", R"("surprise")", "unknown key file.surprise"},
-    {R"("version":"1.0",)", R"("padding":null,)", "repeated key file.padding"},
-    {R"("truncation":null)", R"("truncation":{"max_length":8})", "file.truncation = {\"max_length\":8} is not supported"},
+    {R"("version")", R"("surprise")", "unknown key \"surprise\" in file"},
+    {R"("version":"1.0",)", R"("padding":null,)", "repeated key \"padding\" in file"},
+    {R"("truncation":null)", R"("truncation":{"max_length":8})",
+     "file.truncation = {\"max_length\":8} is not supported"},
     {R"("padding":null)", R"("padding":{"strategy":"BatchLongest"})", "file.padding"},
     {R"("post_processor":null)", R"("post_processor":{"type":"TemplateProcessing"})", "post_processor.type"},
     {R"("decoder":{"type":"ByteLevel")", R"("decoder":{"type":"Metaspace")", "decoder.type \"Metaspace\""},
@@ -31,7 +32,8 @@ const BadFile kBadFiles[] = {
     {R"([A-Za-z]+|)", R"([A-Z]+|)", "pretokenizers[2].pattern.Regex"},
     {R"("behavior":"Isolated")", R"("behavior":"Removed")", "behavior \"Removed\""},
     {R"("invert":false)", R"("invert":true)", "invert = true"},
-    {R"({"Regex":"\\p{N}{1,3}"})", R"({"String":"x"})", "unknown key pre_tokenizer.pretokenizers[0].pattern.String"},
+    {R"({"Regex":"\\p{N}{1,3}"})", R"({"String":"x"})",
+     "unknown key \"String\" in pre_tokenizer.pretokenizers[0].pattern"},
     {R"("add_prefix_space":false)", R"("add_prefix_space":true)", "add_prefix_space = true is not supported"},
     {R"("use_regex":false)", R"("use_regex":true)", "use_regex = true is not supported"},
     {R"({"type":"ByteLevel","add_prefix_space":false)", R"({"type":"Digits","add_prefix_space":false)", "\"Digits\""},
@@ -45,7 +47,7 @@ const BadFile kBadFiles[] = {
     {R"("fuse_unk":false)", R"("fuse_unk":true)", "model.fuse_unk"},
     {R"("byte_fallback":false)", R"("byte_fallback":true)", "model.byte_fallback = true"},
     {R"("ignore_merges":false)", R"("ignore_merges":true)", "model.ignore_merges = true"},
-    {R"("vocab":{)", R"("words":{)", "unknown key model.words"},
+    {R"("vocab":{)", R"("words":{)", "unknown key \"words\" in model"},
     // Vocabulary
     {R"("abc":257)", R"("abc":256)", "id 256 has two tokens"},
     {R"("abc":257)", R"("ab":257)", "\"ab\" has two ids, 256 and 257"},
