@@ -40,6 +40,7 @@ Result<Lane> open_lane(const BenchedBackend& benched, const OpCase& op_case) {
 }
 
 Status run_once(Lane& lane, const OpCase& op_case, CacheEviction* eviction, bool timed) {
+  DI_RETURN_IF_ERROR(lane.bound->restore());  // operations in place would run away otherwise
   if (eviction != nullptr) eviction->run();
   const auto start = std::chrono::steady_clock::now();
   DI_RETURN_IF_ERROR(lane.bound->step({0, op_case.n_rows}));

@@ -87,7 +87,7 @@ Status run_model_bench(const ModelBenchOptions& options, const Progress& loading
   const int32_t n_tail_rows = tail_rows(config, options.engine.prefill_tail);
 
   for (const int32_t length : options.lengths) DI_RETURN_IF_ERROR(run_once(engine, options, length));  // warm-up
-  const std::string isa(isa_of(engine.backend_name()));
+  const std::string isa = isa_of(engine.backend_name());
   const Ceilings ceilings{isa, measure_memory(n_threads), measure_fma_gflops(isa, n_threads)};
   std::vector<std::vector<double>> seconds(options.lengths.size());
   for (int32_t run = 0; run < options.n_runs; ++run) {
@@ -105,26 +105,28 @@ Status run_model_bench(const ModelBenchOptions& options, const Progress& loading
                                        : prefill_cost(config, {length, n_batch_tokens, n_tail_rows});
     const int64_t n_parts = options.is_decode ? options.n_steps : 1;  // cost and time of one step
     cost = {cost.flops / static_cast<double>(n_parts), cost.bytes / static_cast<double>(n_parts)};
-    Json line = {{"bench", options.is_decode ? "decode" : "prefill"},
-                 {"commit", DI_COMMIT},
-                 {"machine", cpu_model_name()},
-                 {"model", options.engine.model_dir},
-                 {"backend", engine.backend_name()},
-                 {"isa", isa},
-                 {"threads", n_threads},
-                 {"numerics", name_of(options.engine.numerics)},
-                 {"prefill_tail", name_of(options.engine.prefill_tail)},
-                 {"tokens", length},
-                 {"rows_per_step", options.is_decode ? 1 : std::min(n_batch_tokens, length)},
-                 {"steps", options.is_decode ? int64_t{options.n_steps} : (length + n_batch_tokens - 1) / n_batch_tokens},
-                 {"runs", options.n_runs},
-                 {"seconds_min", seconds[i].front()},
-                 {"seconds_median", median},
-                 {"seconds_p90", quantile(seconds[i], 0.9)},
-                 {"tokens_per_second", (options.is_decode ? 1.0 : static_cast<double>(length)) / median}};
+    Json line = {
+        {"bench", options.is_decode ? "decode" : "prefill"},
+        {"commit", DI_COMMIT},
+        {"machine", cpu_model_name()},
+        {"model", options.engine.model_dir},
+        {"backend", engine.backend_name()},
+        {"isa", isa},
+        {"threads", n_threads},
+        {"numerics", name_of(options.engine.numerics)},
+        {"prefill_tail", name_of(options.engine.prefill_tail)},
+        {"tokens", length},
+        {"rows_per_step", options.is_decode ? 1 : std::min(n_batch_tokens, length)},
+        {"steps", options.is_decode ? int64_t{options.n_steps} : (length + n_batch_tokens - 1) / n_batch_tokens},
+        {"runs", options.n_runs},
+        {"seconds_min", seconds[i].front()},
+        {"seconds_median", median},
+        {"seconds_p90", quantile(seconds[i], 0.9)},
+        {"tokens_per_second", (options.is_decode ? 1.0 : static_cast<double>(length)) / median}};
     line.update(speed_facts(cost, median, ceilings));
     const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    if (std::fputs(text.c_str(), out) < 0 || std::fflush(out) != 0) return Error{Code::kIo, "standard output: cannot be written"};
+    if (std::fputs(text.c_str(), out) < 0 || std::fflush(out) != 0)
+      return Error{Code::kIo, "standard output: cannot be written"};
   }
   return {};
 }

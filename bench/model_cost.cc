@@ -74,7 +74,8 @@ ModelCost index_and_compressor_cost(const ModelConfig& c, const LayerPlan& plan,
     cost.bytes += queries * kFp8Block + dim * c.index_n_heads * kBf16Bytes;
   }
   if (plan.mode == AttentionMode::kFull) {
-    const double elements = dim * c.head_dim * (plan.ratio > 1 ? 2 : 1) + static_cast<double>(c.head_dim) * c.index_head_dim;
+    const double elements =
+        dim * c.head_dim * (plan.ratio > 1 ? 2 : 1) + static_cast<double>(c.head_dim) * c.index_head_dim;
     cost.flops += 2 * elements * static_cast<double>(n_rows);
     cost.bytes += elements * kBf16Bytes;
   }
@@ -109,7 +110,8 @@ void add(ModelCost& sum, const ModelCost& cost) {
 }
 
 /// One step over layers [first, last).
-ModelCost step_cost(const ModelConfig& c, const std::vector<LayerPlan>& plan, const Rows& rows, size_t first, size_t last) {
+ModelCost step_cost(const ModelConfig& c, const std::vector<LayerPlan>& plan, const Rows& rows, size_t first,
+                    size_t last) {
   ModelCost cost;
   for (size_t l = first; l < last; ++l) {
     add(cost, dense_cost(c, rows.n_rows));
@@ -127,8 +129,8 @@ ModelCost head_cost(const ModelConfig& c) {
 }
 
 /// Rows in chunks of at most n_batch_tokens through layers [first, last).
-ModelCost chunked_cost(const ModelConfig& c, const std::vector<LayerPlan>& plan, const Rows& rows, int64_t n_batch_tokens,
-                       size_t first, size_t last) {
+ModelCost chunked_cost(const ModelConfig& c, const std::vector<LayerPlan>& plan, const Rows& rows,
+                       int64_t n_batch_tokens, size_t first, size_t last) {
   ModelCost cost;
   for (int64_t begin = rows.first; begin < rows.end(); begin += n_batch_tokens) {
     add(cost, step_cost(c, plan, {begin, std::min(n_batch_tokens, rows.end() - begin)}, first, last));

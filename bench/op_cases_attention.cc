@@ -1,7 +1,6 @@
 // Cases of sparse attention over the window and the selected compressed entries.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include "base/check.h"
 #include "bench/cases.h"
@@ -167,6 +166,15 @@ double slots_read(const AttentionShape& s) {
   return n;
 }
 
+void bind_compressed(BoundCase& b, Random& random, const AttentionShape& s, Fill fill, ops::AttentionArgs& args) {
+  const std::vector<int32_t> selected = selections(random, s);
+  const HostPool pool(random, s.ratio, s.head_dim, 32, slots_needed(s.sequences), context_of(s.sequences));
+  write_entries(random, s, selected, fill, pool.view);
+  args.topk = s.topk;
+  args.selected = b.input(selected);
+  args.global = bind_pool(b, pool);
+}
+
 OpCase attention(const AttentionShape& s, Fill fill, const std::string& variant) {
   const int32_t n_rows = rows_of(s.sequences);
   const int64_t width = static_cast<int64_t>(s.n_heads) * s.head_dim;
@@ -202,15 +210,7 @@ OpCase attention(const AttentionShape& s, Fill fill, const std::string& variant)
     args.step = {
         const_cast<uint8_t*>(b.input(packed_window_rows(latents(random, n_rows, s.head_dim, fill), s.head_dim))),
         s.head_dim};
-    if (s.topk > 0) {
-      const std::vector<int32_t> selected = selections(random, s);
-      const auto pool = std::make_shared<HostPool>(random, s.ratio, s.head_dim, 32, slots_needed(s.sequences),
-                                                   context_of(s.sequences));
-      write_entries(random, s, selected, fill, pool->view);
-      args.topk = s.topk;
-      args.selected = b.input(selected);
-      args.global = bind_pool(b, *pool);
-    }
+    if (s.topk > 0) bind_compressed(b, random, s, fill, args);
     args.sink = b.weight(sinks(random, s, fill));
     args.rope = {b.weight(case_frequencies(s.rope_dim, fill)), s.rope_dim / 2};
     // One output row a head. A score's error (1e-6 of its size, about 30 at most) moves a probability by 3e-5 of itself

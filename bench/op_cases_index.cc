@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
-#include <numeric>
 
 #include "base/check.h"
 #include "bench/cases.h"
@@ -154,6 +152,33 @@ void bind_outputs(BoundCase& b, const IndexShape& s, Fill fill, int32_t n_rows, 
             : chain(0x1p-3, "a flipped query code moves one head's products by at most one part in eight"));
 }
 
+/// The arguments without `rows`, from the row `begin` on.
+ops::IndexSelectArgs index_from_row(const ops::IndexSelectArgs& args, int64_t begin) {
+  ops::IndexSelectArgs part = args;
+  part.low = from_row(args.low, begin);
+  part.x += begin * args.weights_proj.n_in;
+  part.selected += begin * args.topk;
+  if (part.publish != nullptr) part.publish += begin * args.candidate_topk_blocks;
+  if (part.use != nullptr) part.use += begin * args.candidate_topk_blocks;
+  if (part.query_out != nullptr) part.query_out += begin * args.wq_b.n_out;
+  if (part.scores_out != nullptr) part.scores_out += begin * args.scores_stride;
+  return part;
+}
+
+/// Sizes for the backend's reservation.
+void configure(const IndexShape& s, OpCase& c) {
+  c.config.hidden_size = static_cast<int32_t>(s.dim);
+  c.config.q_lora_rank = static_cast<int32_t>(s.rank);
+  c.config.index_n_heads = s.n_heads;
+  c.config.index_head_dim = s.head_dim;
+  c.config.rope_dim = s.rope_dim;
+  c.config.index_topk = s.topk;
+  c.limits.n_context_max = context_of(s.sequences);
+  if (s.candidates == Candidates::kNone) return;
+  c.config.candidate_topk_blocks = s.candidate_topk_blocks;
+  c.config.candidate_block_size = s.candidate_block_size;
+}
+
 OpCase index_select(const IndexShape& s, Fill fill, const std::string& variant) {
   const int32_t n_rows = rows_of(s.sequences);
   const int32_t n_context = context_of(s.sequences);
@@ -174,17 +199,7 @@ OpCase index_select(const IndexShape& s, Fill fill, const std::string& variant) 
       static_cast<double>(width * s.rank) +
       static_cast<double>(kv::index_entry_bytes(s.head_dim) * n_entries) * static_cast<double>(s.sequences.size()) +
       n_rows * static_cast<double>(2 * s.dim + s.rank);
-  c.config.hidden_size = static_cast<int32_t>(s.dim);
-  c.config.q_lora_rank = static_cast<int32_t>(s.rank);
-  c.config.index_n_heads = s.n_heads;
-  c.config.index_head_dim = s.head_dim;
-  c.config.rope_dim = s.rope_dim;
-  c.config.index_topk = s.topk;
-  if (s.candidates != Candidates::kNone) {
-    c.config.candidate_topk_blocks = s.candidate_topk_blocks;
-    c.config.candidate_block_size = s.candidate_block_size;
-  }
-  c.limits.n_context_max = n_context;
+  configure(s, c);
   const uint64_t seed = seed_of(c.name);
   c.bind = [=](BoundCase& b) {
     Random random(seed);
@@ -200,10 +215,9 @@ OpCase index_select(const IndexShape& s, Fill fill, const std::string& variant) 
     args.n_heads = s.n_heads;
     args.head_dim = s.head_dim;
     args.rope = {b.weight(case_frequencies(s.rope_dim, fill)), s.rope_dim / 2};
-    const auto pool = std::make_shared<HostPool>(random, s.ratio, 32, s.head_dim, slots_needed(s.sequences), n_context);
-    b.keep(pool);
-    write_keys(random, s, fill, pool->view);
-    args.keys = bind_pool(b, *pool);
+    const HostPool pool(random, s.ratio, 32, s.head_dim, slots_needed(s.sequences), n_context);
+    write_keys(random, s, fill, pool.view);
+    args.keys = bind_pool(b, pool);
     args.topk = s.topk;
     if (s.candidates != Candidates::kNone) {
       args.candidate_topk_blocks = s.candidate_topk_blocks;
@@ -215,15 +229,8 @@ OpCase index_select(const IndexShape& s, Fill fill, const std::string& variant) 
                                                             {.of_row_max = 1e30, .why = "self-check"})
                                         : nullptr;
     b.step = [&b, &rows, args, untraced](RowRange r) -> Status {
-      ops::IndexSelectArgs part = args;
+      ops::IndexSelectArgs part = index_from_row(args, r.begin);
       DI_ASSIGN_OR_RETURN(part.rows, rows.at(r));
-      part.low = from_row(args.low, r.begin);
-      part.x += r.begin * args.weights_proj.n_in;
-      part.selected += int64_t{r.begin} * args.topk;
-      if (part.publish != nullptr) part.publish += int64_t{r.begin} * args.candidate_topk_blocks;
-      if (part.use != nullptr) part.use += int64_t{r.begin} * args.candidate_topk_blocks;
-      if (part.query_out != nullptr) part.query_out += r.begin * args.wq_b.n_out;
-      if (part.scores_out != nullptr) part.scores_out += r.begin * args.scores_stride;
       DI_RETURN_IF_ERROR(b.backend().index_select(part));
       if (untraced == nullptr) return {};
       part.query_out = nullptr;

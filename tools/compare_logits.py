@@ -141,14 +141,14 @@ def main() -> int:
         print(f"compare_logits: {error}", file=sys.stderr)
         return 2
     for name in ("same", "late", "top1", "all", "kl", "rms"):
-        given = getattr(args, f"min_{name}", None) or getattr(args, f"max_{name}", None)
-        if given is not None:
-            limits[name] = given
+        given = getattr(args, f"min_{name}", None), getattr(args, f"max_{name}", None)
+        limits.update({name: limit for limit in given if limit is not None})
 
     summary = summarise(inputs, args.short)
     failed = failures(summary, limits)
     if args.json:
-        print(json.dumps({**summary, "limits": limits, "pass": not failed}))
+        numbers = {name: None if np.isnan(value) else value for name, value in summary.items()}
+        print(json.dumps({**numbers, "limits": limits, "pass": not failed}))
     else:
         print_summary(summary, inputs if args.per_input else {}, failed)
     return 1 if failed else 0

@@ -18,8 +18,8 @@ CONTROL_TOKENS = [
 ]  # fmt: skip
 NOT_SPECIAL = {"<think>", "</think>", "｜DSML｜"}
 
-# Ordinary words, and cases in which the compressed token map folds ids together: capitals, accents, ligatures, full-width
-# forms, white space.
+# Ordinary words, and cases in which the compressed token map folds ids together: capitals, accents, ligatures,
+# full-width forms, white space.
 WORDS = """
 the the the The and and And AND of of in ing tion that it is to for as with was on be at by this have from or one had
 not but what all were when we there can an your which their said if do will each about how up out them then she many

@@ -1,7 +1,7 @@
 """Bit patterns of the released weights and their values, in numpy.
 
 BF16; E4M3FN with one E8M0 scale per 32x32 tile; E2M1 pairs with one E8M0 scale per row and 32 columns; E4M3FN table
-rows with one E8M0 scale per row and 32 columns. An E8M0 byte c is 2^(c-127). The even element of a pair is the low nibble.
+rows with one E8M0 scale per row and 32 columns. An E8M0 byte c is 2^(c-127). The even element is the low nibble.
 """
 
 from __future__ import annotations

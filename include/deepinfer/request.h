@@ -22,7 +22,7 @@ struct Request {
   SamplingOptions sampling;
   int64_t max_tokens = 256;               // of the answer
   int32_t n_sequences = 1;                // sequence j draws with a seed derived from (seed, j); j = 0 from seed itself
-  std::vector<int32_t> stop_ids;          // ids 1 and 2 always stop
+  std::vector<int32_t> stop_ids;          // besides ids 1, 2 and the model's end token, which always stop
   std::vector<std::string> stop_strings;  // non-empty UTF-8
   std::optional<int32_t> n_logprobs;      // log-probabilities of chosen tokens and of this many best ones
 };

@@ -22,7 +22,7 @@ namespace deepinfer {
 
 namespace {
 
-// The release's end and padding tokens end an answer whatever the request says.
+// The release's end and padding tokens end an answer whatever the request and config.json say.
 constexpr int32_t kAlwaysStopIds[] = {1, 2};
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -134,7 +134,8 @@ Result<Completion> Engine::State::run_sequence(const Request& request, int32_t s
     if (events.on_text && !delta.empty()) events.on_text(sequence, delta);
   };
   const auto is_stop_id = [&](int32_t id) {
-    return std::ranges::find(kAlwaysStopIds, id) != std::end(kAlwaysStopIds) ||
+    return id == loaded.model->config.eos_token_id ||
+           std::ranges::find(kAlwaysStopIds, id) != std::end(kAlwaysStopIds) ||
            std::ranges::find(request.stop_ids, id) != request.stop_ids.end();
   };
 

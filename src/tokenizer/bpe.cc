@@ -198,7 +198,11 @@ void Bpe::fill_long(std::string_view piece, BpeScratch& scratch) const {
 
 void Bpe::encode_long(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& ids) const {
   fill_long(piece, scratch);
-  auto& [tokens, previous, next, heap] = scratch;
+  // Named one by one: clang 14 cannot capture structured bindings.
+  auto& tokens = scratch.tokens;
+  auto& previous = scratch.previous;
+  auto& next = scratch.next;
+  auto& heap = scratch.heap;
   const auto offer = [&, this](uint32_t at) {
     const uint32_t rank = rank_of(tokens[at], tokens[next[at]]);
     if (rank == kNoRank) return;

@@ -1,10 +1,11 @@
 """Compares the reference with a third party's implementation of the same model, on any checkpoint.
 
-python -m reference.crosscheck_nemo --model DIR --input FILE.jsonl --dump-logits FILE.safetensors [--against FILE.safetensors]
+python -m reference.crosscheck_nemo --model DIR --input FILE.jsonl --dump-logits FILE.safetensors
+                                    [--against FILE.safetensors]
 
 Run from tools/ in a scratch environment (see requirements-reference.txt): nemo-automodel 0.7.0 (installed without its
-dependencies), transformers 5.18.0, pillow 13.0.0, torch 2.15.0. It is a training code, run here in eager mode on the CPU with
-its own config, weight loading, token map, masks, routing and layer order. What the released model rounds and a training
+dependencies), transformers 5.18.0, pillow 13.0.0, torch 2.15.0. It is a training code, run here on the CPU with its own
+config, weight loading, token map, masks, routing and layer order. What the released model rounds and a training
 code does not is added from outside, with nothing taken from our reference:
 
 * FP8 activations at the inputs of wq_a, wq_b, wkv, wo_b, indexer.wq_b, engram.wkv and every expert matrix

@@ -103,9 +103,7 @@ struct Kernels {
 };
 
 extern const Kernels kGenericKernels;
-#if defined(DI_CPU_HAVE_X86)
-extern const Kernels kAvx2Kernels;
-extern const Kernels kAvx512Kernels;
-#endif
+extern const Kernels kAvx2Kernels;    // x86-64 only
+extern const Kernels kAvx512Kernels;  // x86-64 only
 
 }  // namespace deepinfer::cpu

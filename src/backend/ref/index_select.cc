@@ -5,6 +5,7 @@
 #include "backend/ref/math.h"
 #include "backend/ref/ref_ops.h"
 #include "base/check.h"
+#include "kv/layout.h"
 #include "numerics/block_quant.h"
 
 namespace deepinfer::ref {
