@@ -21,8 +21,9 @@ struct ModelBenchOptions {
 
 /// Prints one JSON line a length: bench, commit, machine, model, backend, isa, threads, numerics, prefill_tail, tokens,
 /// rows_per_step, steps, runs, seconds (min, median, p90; of one step for decode), tokens_per_second, flops, bytes,
-/// gflops, gbps, the measured ceilings, which of them limits (the one that alone would take longer) and the ratio of the
-/// time at that ceiling to the median. Errors of the engine as they come; kInvalidArgument for a length that does not fit.
+/// gflops, gbps, the measured ceilings, which of them limits (the one that alone would take longer) and the ratio of
+/// the time at that ceiling to the median. Errors of the engine as they come; kInvalidArgument for a length that does
+/// not fit.
 Status run_model_bench(const ModelBenchOptions& options, const Progress& loading, std::FILE* out);
 
 }  // namespace deepinfer::bench

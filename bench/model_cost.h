@@ -1,6 +1,6 @@
 // FLOPs and bytes that a forward pass needs at least, from the model's config (the roofline formulas of the model
-// specification, for any sizes). A multiply-add is two FLOPs. Bytes: every weight a step uses once, packed as stored, the
-// KV a step can see once, and Engram rows; activations are left out. Pure functions.
+// specification, for any sizes). A multiply-add is two FLOPs. Bytes: every weight a step uses once, packed as stored,
+// the KV a step can see once, and Engram rows; activations are left out. Pure functions.
 #pragma once
 
 #include <cstdint>

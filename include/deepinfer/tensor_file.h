@@ -29,8 +29,8 @@ class TensorFileWriter {
   TensorFileWriter& operator=(TensorFileWriter&&) noexcept;
   ~TensorFileWriter();
 
-  /// Whole rows of matrix `matrix_idx` (its position in create()), the first being `first_row`. Each row once, any order.
-  /// Errors   kInvalidArgument: rows outside the matrix; kIo (a full disk included)
+  /// Whole rows of matrix `matrix_idx` (its position in create()), the first being `first_row`. Each row once, any
+  /// order. Errors   kInvalidArgument: rows outside the matrix; kIo (a full disk included)
   Status write_rows(size_t matrix_idx, int64_t first_row, std::span<const float> values);
 
   /// The writer is spent afterwards, whatever the outcome.

@@ -36,8 +36,9 @@ std::optional<std::string> environment_value(const char* name) {
   return value;
 }
 
-// --- setters ----------------------------------------------------------------------------------------------------------
-// They keep references into the struct being filled, which outlives its table.
+// --- setters
+// ---------------------------------------------------------------------------------------------------------- They keep
+// references into the struct being filled, which outlives its table.
 
 ValueSetter set_flag(bool& target, bool to = true) {
   return [&target, to](const std::string&) -> Status {
@@ -98,7 +99,8 @@ ValueSetter accept_only(std::string only, std::string why) {
   };
 }
 
-// --- options that several commands have -------------------------------------------------------------------------------
+// --- options that several commands have
+// -------------------------------------------------------------------------------
 
 void add_model(OptionTable& table, std::string& target) {
   table.add({"--model", "DIR", "model directory (required)", set_name(target)}).variables = {
@@ -113,7 +115,9 @@ void add_backend(OptionTable& table, std::string& backend, int32_t& n_threads) {
   };
   auto accelerators = words({"auto", "cpu", "cuda", "ref"});
   accelerators.emplace_back("nvidia", "cuda");
-  table.add({"--backend", "NAME", "auto, cpu, cuda or ref (auto)", set_choice(backend, words({"auto", "cpu", "cuda", "ref"}))})
+  table
+      .add({"--backend", "NAME", "auto, cpu, cuda or ref (auto)",
+            set_choice(backend, words({"auto", "cpu", "cuda", "ref"}))})
       .variables = {{"DEEPINFER_ACCELERATOR", set_choice(backend, accelerators)}};
   table.add({"--threads", "N", "worker threads (every processor there is)", set_integer(n_threads, 1, kThreadsMax)});
 }
@@ -129,7 +133,8 @@ void add_capacity(OptionTable& table, EngineOptions& engine) {
                engine.kv_bytes = *value;
                return {};
              }});
-  table.add({"--max-batch-tokens", "N", "most rows of a step (512)", set_integer(engine.n_batch_tokens, 1, kBatchTokensMax)});
+  table.add(
+      {"--max-batch-tokens", "N", "most rows of a step (512)", set_integer(engine.n_batch_tokens, 1, kBatchTokensMax)});
 }
 
 const std::vector<std::pair<std::string, PrefillTail>>& prefill_tails() {
@@ -139,18 +144,20 @@ const std::vector<std::pair<std::string, PrefillTail>>& prefill_tails() {
 }
 
 void add_numerics(OptionTable& table, EngineOptions& engine) {
-  table.add({"--numerics", "MODE", "deterministic, fast or reference (deterministic)",
-             set_choice<Numerics>(engine.numerics, {{"deterministic", Numerics::kDeterministic},
-                                                    {"fast", Numerics::kFast},
-                                                    {"reference", Numerics::kReference}})})
+  table
+      .add({"--numerics", "MODE", "deterministic, fast or reference (deterministic)",
+            set_choice<Numerics>(engine.numerics, {{"deterministic", Numerics::kDeterministic},
+                                                   {"fast", Numerics::kFast},
+                                                   {"reference", Numerics::kReference}})})
       .variables = {{"DEEPINFER_BATCH_INVARIANT",
                      set_choice<Numerics>(engine.numerics, {{"0", Numerics::kFast}, {"1", Numerics::kDeterministic}})}};
 }
 
 void add_prefill_tail(OptionTable& table, EngineOptions& engine) {
   // The number of kept tokens follows from the model (window + 2 * (draft block + 1)), which is 140 for the release.
-  table.add({"--prefill-tail", "MODE", "prompt rows the late layers run on: full, exact or compact (full)",
-             set_choice(engine.prefill_tail, prefill_tails())})
+  table
+      .add({"--prefill-tail", "MODE", "prompt rows the late layers run on: full, exact or compact (full)",
+            set_choice(engine.prefill_tail, prefill_tails())})
       .variables = {{"DEEPINFER_YOCO_PREFILL_TRUNCATION_MODE", set_choice(engine.prefill_tail, prefill_tails())},
                     {"DEEPINFER_YOCO_PREFILL_KEEP_TOKENS",
                      accept_only("140", "the number is the model's window plus twice a draft step")}};
@@ -159,11 +166,12 @@ void add_prefill_tail(OptionTable& table, EngineOptions& engine) {
 /// Options whose other values come with later parts of the engine: refused by name, never ignored.
 void add_fixed(OptionTable& table) {
   const std::string no_speculation = "this build has no speculation";
-  table.add({"--spec", "MODE", "speculation: off", accept_only("off", no_speculation)})
-      .variables = {{"DEEPINFER_ENABLE_MTP_VARLEN", accept_only("0", no_speculation)},
-                    {"DEEPINFER_USE_NEXTN_DECODE", accept_only("0", no_speculation)}};
+  table.add({"--spec", "MODE", "speculation: off", accept_only("off", no_speculation)}).variables = {
+      {"DEEPINFER_ENABLE_MTP_VARLEN", accept_only("0", no_speculation)},
+      {"DEEPINFER_USE_NEXTN_DECODE", accept_only("0", no_speculation)}};
   table.add({"--prefix-replay", "MODE", "prefix cache: off", accept_only("off", "this build has no prefix cache")});
-  table.add({"--max-seqs", "N", "sequences at the same time: 1", accept_only("1", "this build runs one sequence after another")});
+  table.add({"--max-seqs", "N", "sequences at the same time: 1",
+             accept_only("1", "this build runs one sequence after another")});
   table.refuse("--verify");
 }
 
@@ -189,17 +197,19 @@ void add_no_special(OptionTable& table, bool& special) {
 }
 
 void add_stop_id(OptionTable& table, std::vector<int32_t>& stop_ids) {
-  table.add({"--stop-id", "N", "token id that ends an answer besides 1 and 2; may be repeated",
-             [&stop_ids](const std::string& text) -> Status {
-               const auto id = parse_integer(text, 0, INT32_MAX);
-               if (!id.ok()) return id.error();
-               stop_ids.push_back(static_cast<int32_t>(*id));
-               return {};
-             }})
+  table
+      .add({"--stop-id", "N", "token id that ends an answer besides 1 and 2; may be repeated",
+            [&stop_ids](const std::string& text) -> Status {
+              const auto id = parse_integer(text, 0, INT32_MAX);
+              if (!id.ok()) return id.error();
+              stop_ids.push_back(static_cast<int32_t>(*id));
+              return {};
+            }})
       .is_repeatable = true;
 }
 
-// --- commands ---------------------------------------------------------------------------------------------------------
+// --- commands
+// ---------------------------------------------------------------------------------------------------------
 
 using Words = std::span<const std::string>;
 
@@ -219,7 +229,8 @@ void add_sampling(OptionTable& table, Request& request) {
              }});
   table.add({"--top-k", "K", "draw from the K most probable tokens; 0 or -1: off (0)",
              set_integer(request.sampling.top_k, -1, INT64_MAX)});
-  table.add({"--top-p", "P", "draw from the fewest tokens that reach P; 1: off (1)", set_unit_interval(request.sampling.top_p)});
+  table.add({"--top-p", "P", "draw from the fewest tokens that reach P; 1: off (1)",
+             set_unit_interval(request.sampling.top_p)});
   table.add({"--min-p", "P", "draw from tokens of at least P times the best one's probability (0)",
              set_unit_interval(request.sampling.min_p)});
   table.add({"--seed", "S", "of the random numbers (0)", [&request](const std::string& text) -> Status {
@@ -248,15 +259,17 @@ Status add_stop_string(Request& request, const std::string& text) {
 OptionTable generate_table(GenerateArguments& a) {
   OptionTable table("deepinfer generate", "--model DIR (--prompt TEXT | --prompt-file F | --tokens IDS) [options]");
   add_model(table, a.engine.model_dir);
-  table.add({"--prompt", "TEXT", "the prompt; the begin token is put in front", [&a](const std::string& text) -> Status {
-               if (text.empty()) return bad_usage("the prompt is empty");
-               if (const auto offset = ill_formed_offset(text)) {
-                 return bad_usage("the prompt is not valid UTF-8 at byte " + std::to_string(*offset));
-               }
-               a.prompt = text;
-               return {};
-             }});
-  table.add({"--prompt-file", "F", "the prompt is the text of this file; - is standard input", set_name(a.prompt_file)});
+  table.add(
+      {"--prompt", "TEXT", "the prompt; the begin token is put in front", [&a](const std::string& text) -> Status {
+         if (text.empty()) return bad_usage("the prompt is empty");
+         if (const auto offset = ill_formed_offset(text)) {
+           return bad_usage("the prompt is not valid UTF-8 at byte " + std::to_string(*offset));
+         }
+         a.prompt = text;
+         return {};
+       }});
+  table.add(
+      {"--prompt-file", "F", "the prompt is the text of this file; - is standard input", set_name(a.prompt_file)});
   table.add({"--tokens", "1,2,3", "the prompt as token ids, used as they are", [&a](const std::string& text) -> Status {
                auto ids = parse_ids(text, ',');
                if (!ids.ok()) return ids.error();
@@ -265,8 +278,9 @@ OptionTable generate_table(GenerateArguments& a) {
              }});
   add_no_special(table, a.special);
   add_sampling(table, a.request);
-  table.add({"--stop", "STR", "text that ends an answer, not part of it; may be repeated",
-             [&a](const std::string& text) { return add_stop_string(a.request, text); }})
+  table
+      .add({"--stop", "STR", "text that ends an answer, not part of it; may be repeated",
+            [&a](const std::string& text) { return add_stop_string(a.request, text); }})
       .is_repeatable = true;
   add_stop_id(table, a.request.stop_ids);
   table.add({"--logprobs", "N", "log-probabilities of the tokens and the N best ones (with --json)",
@@ -288,10 +302,12 @@ Result<Arguments> parse_generate(Words words) {
   if (table.wants_help()) return Arguments(ShowText{table.help()});
   const int n_prompts = int{a.prompt.has_value()} + int{a.prompt_file.has_value()} + int{a.tokens.has_value()};
   if (n_prompts != 1) {
-    return bad_usage("exactly one of --prompt, --prompt-file and --tokens is needed, " + std::to_string(n_prompts) + " are given");
+    return bad_usage("exactly one of --prompt, --prompt-file and --tokens is needed, " + std::to_string(n_prompts) +
+                     " are given");
   }
   if (a.request.n_logprobs && !a.json) {
-    return bad_usage("--logprobs " + std::to_string(*a.request.n_logprobs) + ": needs --json, which has a place for them");
+    return bad_usage("--logprobs " + std::to_string(*a.request.n_logprobs) +
+                     ": needs --json, which has a place for them");
   }
   if (const Status status = check_model(a.engine.model_dir); !status.ok()) return status.error();
   return Arguments(std::move(a));
@@ -307,7 +323,8 @@ Result<Arguments> parse_batch(Words words) {
   OptionTable table("deepinfer batch", "--model DIR --input F --output F [options]");
   add_model(table, a.engine.model_dir);
   table.add({"--input", "F", "requests, one JSON object a line; - is standard input", set_name(a.input)});
-  table.add({"--output", "F", "answers in the same order; what is there already is kept and not done again", set_name(a.output)});
+  table.add({"--output", "F", "answers in the same order; what is there already is kept and not done again",
+             set_name(a.output)});
   add_no_special(table, a.special);
   add_stop_id(table, a.stop_ids);
   table.add({"--stats", "", "adds times to the answers", set_flag(a.stats)});
@@ -324,9 +341,11 @@ Result<Arguments> parse_score(Words words) {
   ScoreArguments a;
   OptionTable table("deepinfer score", "--model DIR --input F [--output F] [options]");
   add_model(table, a.engine.model_dir);
-  table.add({"--input", "F", "lines {\"name\"?, \"tokens\":[...]} or {\"name\"?, \"text\"}; - is standard input", set_name(a.input)});
+  table.add({"--input", "F", "lines {\"name\"?, \"tokens\":[...]} or {\"name\"?, \"text\"}; - is standard input",
+             set_name(a.input)});
   table.add({"--output", "F", "answers, one a line; - is standard output (-)", set_name(a.output)});
-  table.add({"--dump-logits", "F", "F32 logits [tokens, vocab] of every input, a safetensors file", set_name(a.dump_logits)});
+  table.add(
+      {"--dump-logits", "F", "F32 logits [tokens, vocab] of every input, a safetensors file", set_name(a.dump_logits)});
   add_no_special(table, a.special);
   add_backend(table, a.engine.backend, a.engine.n_threads);
   add_numerics(table, a.engine);
@@ -351,8 +370,10 @@ Result<Arguments> parse_tokenize(Words words) {
   add_no_special(table, a.special);
   if (const Status status = table.parse(words, environment_value); !status.ok()) return status.error();
   if (table.wants_help()) return Arguments(ShowText{table.help()});
-  if (table.given("--special") && table.given("--no-special")) return bad_usage("--special and --no-special exclude each other");
-  if (a.json && !a.special) return bad_usage("--no-special does not go with --json, whose lines have \"special\":false for it");
+  if (table.given("--special") && table.given("--no-special"))
+    return bad_usage("--special and --no-special exclude each other");
+  if (a.json && !a.special)
+    return bad_usage("--no-special does not go with --json, whose lines have \"special\":false for it");
   if (const Status status = check_model(a.model_dir); !status.ok()) return status.error();
   return Arguments(std::move(a));
 }
@@ -378,7 +399,8 @@ Result<Arguments> parse_doctor(Words words) {
   return Arguments(a);
 }
 
-// --- bench ------------------------------------------------------------------------------------------------------------
+// --- bench
+// ------------------------------------------------------------------------------------------------------------
 
 Result<Arguments> parse_kernel_bench(Words words) {
   KernelBenchArguments a;
@@ -397,7 +419,8 @@ Result<Arguments> parse_kernel_bench(Words words) {
 Status parse_lengths(const std::string& text, std::vector<int32_t>& lengths) {
   auto values = parse_ids(text, ',');
   if (!values.ok() || std::ranges::any_of(*values, [](int32_t n) { return n < 1 || n > kContextMax; })) {
-    return bad_usage("must be numbers of tokens between 1 and " + std::to_string(kContextMax) + ", with commas between");
+    return bad_usage("must be numbers of tokens between 1 and " + std::to_string(kContextMax) +
+                     ", with commas between");
   }
   lengths = *std::move(values);
   return {};
@@ -409,7 +432,8 @@ Result<Arguments> parse_model_bench(Words words, bool is_decode) {
   a.lengths = is_decode ? std::vector<int32_t>{128, 1024} : std::vector<int32_t>{128, 512, 1024};
   OptionTable table(std::string("deepinfer bench ") + (is_decode ? "decode" : "prefill"), "--model DIR [options]");
   add_model(table, a.engine.model_dir);
-  table.add({"--tokens", "N,N,...", is_decode ? "tokens before the first step (128,1024)" : "prompt lengths (128,512,1024)",
+  table.add({"--tokens", "N,N,...",
+             is_decode ? "tokens before the first step (128,1024)" : "prompt lengths (128,512,1024)",
              [&a](const std::string& text) { return parse_lengths(text, a.lengths); }});
   if (is_decode) table.add({"--steps", "N", "decode steps of a run (16)", set_integer(a.n_steps, 1, 100'000)});
   table.add({"--runs", "N", "runs of each length, in turns (5)", set_integer(a.n_runs, 5, 1000)});

@@ -1,5 +1,5 @@
-// `deepinfer batch`: a file of requests, answered in order, one after another. Every answer is in the output file before
-// the next request starts, so that a run that was ended goes on where it stopped.
+// `deepinfer batch`: a file of requests, answered in order, one after another. Every answer is in the output file
+// before the next request starts, so that a run that was ended goes on where it stopped.
 #include <algorithm>
 #include <filesystem>
 #include <optional>

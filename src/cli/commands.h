@@ -1,5 +1,5 @@
-// The commands, each from its parsed arguments to its end. An error becomes one line on standard error and the exit code
-// of its kind. Main thread.
+// The commands, each from its parsed arguments to its end. An error becomes one line on standard error and the exit
+// code of its kind. Main thread.
 #pragma once
 
 #include "cli/arguments.h"

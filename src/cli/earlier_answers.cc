@@ -19,9 +19,10 @@ Result<EarlierAnswers> EarlierAnswers::open(const std::string& path) {
 }
 
 Error EarlierAnswers::mismatch(const ExpectedAnswer& expected, const std::string& what) const {
-  return Error{Code::kInvalidArgument, "--output " + path_ + " line " + std::to_string(reader_->n_lines()) + " " + what +
-                                           " (line " + std::to_string(expected.line_number) +
-                                           " of --input): it holds the answers to other requests; give another --output"};
+  return Error{Code::kInvalidArgument,
+               "--output " + path_ + " line " + std::to_string(reader_->n_lines()) + " " + what + " (line " +
+                   std::to_string(expected.line_number) +
+                   " of --input): it holds the answers to other requests; give another --output"};
 }
 
 Result<bool> EarlierAnswers::next_line(std::string& line) {

@@ -14,8 +14,8 @@ namespace deepinfer::cli {
 
 /// What a request says about its answer before it is computed.
 struct ExpectedAnswer {
-  int64_t line_number = 0;  // of the request, from 1, for messages
-  std::string id_json;      // empty: none
+  int64_t line_number = 0;                   // of the request, from 1, for messages
+  std::string id_json;                       // empty: none
   std::optional<std::string> error_message;  // the request itself is bad
   int64_t n_prompt_tokens = 0;
   int32_t n_sequences = 1;

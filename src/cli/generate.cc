@@ -74,8 +74,9 @@ void tell_stats(const Engine& engine, const Completion& completion) {
                 "backend %s: prompt %lld tokens in %.3f s (%.1f/s), answer %lld tokens, %lld steps in %.3f s (%.1f/s)",
                 std::string(engine.backend_name()).c_str(), static_cast<long long>(completion.usage.n_prompt_tokens),
                 timing.prefill_seconds, speed(completion.usage.n_prompt_tokens, timing.prefill_seconds),
-                static_cast<long long>(completion.usage.n_completion_tokens), static_cast<long long>(timing.n_decode_steps),
-                timing.decode_seconds, speed(timing.n_decode_steps, timing.decode_seconds));
+                static_cast<long long>(completion.usage.n_completion_tokens),
+                static_cast<long long>(timing.n_decode_steps), timing.decode_seconds,
+                speed(timing.n_decode_steps, timing.decode_seconds));
   tell(text);
 }
 

@@ -12,6 +12,8 @@ Status run_inspect(const InspectArguments& arguments) {
   return Output::standard().write(*text);
 }
 
-Status run_doctor(const DoctorArguments& arguments) { return Output::standard().write(describe_machine(arguments.json)); }
+Status run_doctor(const DoctorArguments& arguments) {
+  return Output::standard().write(describe_machine(arguments.json));
+}
 
 }  // namespace deepinfer::cli

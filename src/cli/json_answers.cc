@@ -21,7 +21,8 @@ Json logprobs_of(const Completion& completion) {
   Json list = Json::array();
   for (const TokenLogprobs& token : completion.logprobs) {
     Json top = Json::array();
-    for (const TokenAlternative& entry : token.top) top.push_back({{"token_id", entry.token_id}, {"logprob", entry.logprob}});
+    for (const TokenAlternative& entry : token.top)
+      top.push_back({{"token_id", entry.token_id}, {"logprob", entry.logprob}});
     list.push_back({{"token_id", token.token_id}, {"logprob", token.logprob}, {"top", std::move(top)}});
   }
   return list;

@@ -1,5 +1,5 @@
-// Answers as JSON lines, without the line end. What is no number in JSON (an infinite log-probability, the perplexity of
-// a single token) is null. Pure functions.
+// Answers as JSON lines, without the line end. What is no number in JSON (an infinite log-probability, the perplexity
+// of a single token) is null. Pure functions.
 #pragma once
 
 #include <cstdint>

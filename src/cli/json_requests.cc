@@ -16,8 +16,8 @@ namespace {
 using Json = nlohmann::json;
 
 // Members of later parts of the engine: answered by name, as their options are.
-constexpr std::array kNotAvailable = {"messages", "chat",        "system",      "thinking", "tools", "regex",
-                                      "json_schema", "json_object", "ebnf", "image"};
+constexpr std::array kNotAvailable = {"messages", "chat",        "system",      "thinking", "tools",
+                                      "regex",    "json_schema", "json_object", "ebnf",     "image"};
 
 Error bad(std::string message) { return Error{Code::kInvalidArgument, std::move(message)}; }
 
@@ -92,7 +92,8 @@ Status read_ids(std::string_view key, const Json& value, std::vector<int32_t>& t
   if (!value.is_array() || value.empty()) return bad(must_be(key, value, "a list of at least one token id"));
   for (const Json& item : value) {
     const std::string where = std::string(key) + "[" + std::to_string(target.size()) + "]";
-    if (const Status status = read_integer(where, item, 0, INT32_MAX, target.emplace_back()); !status.ok()) return status;
+    if (const Status status = read_integer(where, item, 0, INT32_MAX, target.emplace_back()); !status.ok())
+      return status;
   }
   return {};
 }

@@ -78,7 +78,8 @@ Result<bool> LineReader::next(std::string& line) {
     searched = buffer_.size();
     if (searched > kLineBytesMax) {
       return Error{Code::kInvalidArgument, option_ + ": line " + std::to_string(n_lines_ + 1) +
-                                               " is longer than the limit of " + std::to_string(kLineBytesMax) + " bytes"};
+                                               " is longer than the limit of " + std::to_string(kLineBytesMax) +
+                                               " bytes"};
     }
     const Result<bool> more = read_some(file_.fd(), buffer_, option_);
     if (!more.ok()) return more.error();
@@ -88,8 +89,7 @@ Result<bool> LineReader::next(std::string& line) {
 
 Result<Output> Output::open(std::string option, const std::string& path, Mode mode) {
   if (path == "-") return standard();
-  Result<FileHandle> file =
-      open_file(option, path, O_WRONLY | O_CREAT | (mode == Mode::kAppend ? O_APPEND : O_TRUNC));
+  Result<FileHandle> file = open_file(option, path, O_WRONLY | O_CREAT | (mode == Mode::kAppend ? O_APPEND : O_TRUNC));
   if (!file.ok()) return file.error();
   return Output(option + " " + path, *std::move(file));
 }
@@ -127,7 +127,8 @@ Result<std::string> read_file(const std::string& option, const std::string& path
 
 void tell(std::string_view line) {
   std::string text(line);
-  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   text += '\n';
   // Nobody is left to tell when this fails.
   [[maybe_unused]] const ssize_t n = ::write(2, text.data(), text.size());

@@ -1,5 +1,5 @@
-// Lines in and bytes out: plain file descriptors, whose errors come as kIo and name the option. "-" is standard input or
-// output. One thread an object.
+// Lines in and bytes out: plain file descriptors, whose errors come as kIo and name the option. "-" is standard input
+// or output. One thread an object.
 #pragma once
 
 #include <cstddef>

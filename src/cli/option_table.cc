@@ -78,7 +78,8 @@ std::string OptionTable::help() const {
   std::string text = "usage: " + command_ + " " + usage_ + "\n";
   for (const Option& option : options_) {
     std::string line = "  " + option.name + (option.value_name.empty() ? "" : " " + option.value_name);
-    line += line.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ') : std::string(kHelpColumn - line.size(), ' ');
+    line += line.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
+                                          : std::string(kHelpColumn - line.size(), ' ');
     text += line + option.help + "\n";
   }
   return text;

@@ -69,8 +69,9 @@ Status resolve(const ScoreArguments& arguments, const Engine& engine, std::vecto
       tokens = *std::move(ids);
     }
     if (static_cast<int64_t>(tokens.size()) > engine.n_context()) {
-      return bad_line(arguments, input.line_number, std::to_string(tokens.size()) + " tokens, the context holds " +
-                                                        std::to_string(engine.n_context()));
+      return bad_line(
+          arguments, input.line_number,
+          std::to_string(tokens.size()) + " tokens, the context holds " + std::to_string(engine.n_context()));
     }
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (tokens[i] < engine.vocab_size()) continue;
@@ -122,7 +123,8 @@ Status run_score(const ScoreArguments& arguments) {
     if (!score.ok()) return score.error();
     n_done += static_cast<int64_t>(line.tokens.size());
     bar.show(n_done, n_tokens);
-    if (const Status status = output->write(score_line(line.name, line.tokens, *score) + "\n"); !status.ok()) return status;
+    if (const Status status = output->write(score_line(line.name, line.tokens, *score) + "\n"); !status.ok())
+      return status;
   }
   bar.clear();
   return dump ? dump->finish() : Status{};

@@ -65,7 +65,9 @@ Result<uint64_t> parse_seed(std::string_view text) {
 
 Result<float> parse_float(std::string_view text, float min, float max) {
   const auto value = whole<double>(text);
-  const auto in_range = [&](double x) { return x >= static_cast<double>(min) && x <= static_cast<double>(max); };  // NaN: no
+  const auto in_range = [&](double x) {
+    return x >= static_cast<double>(min) && x <= static_cast<double>(max);
+  };  // NaN: no
   if (!value || !in_range(*value)) {
     const bool open = max == std::numeric_limits<float>::max();
     return rule(open ? "must be a finite number, at least " + number_text(min)
@@ -76,7 +78,8 @@ Result<float> parse_float(std::string_view text, float min, float max) {
 
 Result<int64_t> parse_size(std::string_view text) {
   constexpr std::string_view kUnits = "KMGT";
-  const Error wrong = rule("must be a number of bytes, at least 1 and below 2^60, with an optional K, M, G or T (of 1024)");
+  const Error wrong =
+      rule("must be a number of bytes, at least 1 and below 2^60, with an optional K, M, G or T (of 1024)");
   int64_t unit = 1;
   if (!text.empty()) {
     const size_t power = kUnits.find(text.back());

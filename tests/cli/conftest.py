@@ -11,7 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-PROGRAM = os.environ.get("DEEPINFER_PROGRAM", str(ROOT / "build" / "deepinfer"))
+PROGRAM = os.environ.get("DEEPINFER_BIN", str(ROOT / "build" / "deepinfer"))
 GOLDEN = ROOT / "tests" / "golden" / "golden-v41"
 MODEL = GOLDEN / "checkpoint"
 TIMEOUT_S = 300

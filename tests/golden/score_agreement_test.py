@@ -2,7 +2,7 @@
 
 Limits are those of thresholds.json; tools/compare_logits.py computes the measure. Run:
 
-    DEEPINFER_PROGRAM=build/deepinfer python -m pytest tests/golden/score_agreement_test.py
+    DEEPINFER_BIN=build/deepinfer python -m pytest tests/golden/score_agreement_test.py
 """
 
 import json
@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import compare_logits  # noqa: E402
 from safetensors_io import SafetensorsFile  # noqa: E402
 
-PROGRAM = os.environ.get("DEEPINFER_PROGRAM", str(ROOT / "build" / "deepinfer"))
+PROGRAM = os.environ.get("DEEPINFER_BIN", str(ROOT / "build" / "deepinfer"))
 GOLDEN = ROOT / "tests" / "golden" / "golden-v41"
 SHORT = 40  # tokens, of the inputs that `same` and `late` count
 
