@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -17,13 +18,17 @@ MODEL = GOLDEN / "checkpoint"
 TIMEOUT_S = 300
 
 
+# A line of progress, which a slow machine shows every few seconds.
+PROGRESS = re.compile(r"(loading|prompt|tokens|requests) (\d+%  )?[\d.]+( GB)?( of .*)?")
+
+
 class Done:
-    """Exit code, standard output as text, standard error as lines."""
+    """Exit code, standard output as text, standard error as lines without those of progress."""
 
     def __init__(self, process):
         self.code = process.returncode
         self.out = process.stdout.decode()
-        self.errors = process.stderr.decode().splitlines()
+        self.errors = [line for line in process.stderr.decode().splitlines() if not PROGRESS.fullmatch(line)]
 
     def objects(self):
         return [json.loads(line) for line in self.out.split("\n") if line]
@@ -87,5 +92,4 @@ def model_copy(tmp_path):
         if content is not None:
             (folder / name).write_bytes(content)
 
-    folder_and_replace = (folder, replace)
-    return folder_and_replace
+    return folder, replace

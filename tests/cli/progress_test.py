@@ -1,4 +1,4 @@
-"""Progress: a bar that is redrawn on a terminal, nothing elsewhere when it is quick, nothing when it is not wanted."""
+"""Progress: a bar that is redrawn on a terminal, nothing elsewhere but a line now and then, nothing when it is not wanted."""
 
 import os
 import pty
@@ -43,5 +43,5 @@ def test_other_levels_show_none(level):
     assert terminal_output("--log-level", level) == ""
 
 
-def test_a_pipe_gets_no_bar():
+def test_a_pipe_gets_no_bar_but_lines_now_and_then():
     assert ok(*SLOW).errors == []

@@ -9,6 +9,7 @@
 #include "backend/cpu/row_math.h"
 #include "backend/cpu/top_k.h"
 #include "base/check.h"
+#include "kv/layout.h"
 #include "numerics/block_quant.h"
 
 namespace deepinfer::cpu {

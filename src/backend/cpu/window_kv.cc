@@ -4,6 +4,7 @@
 #include "backend/cpu/linear.h"
 #include "backend/cpu/row_math.h"
 #include "base/check.h"
+#include "kv/layout.h"
 #include "numerics/block_quant.h"
 
 namespace deepinfer::cpu {
