@@ -25,7 +25,9 @@ SHIFT = 8  # kCategoryBlockShift in unicode_tables.h
 FIRST_LETTER = "^"  # kCategoryFirstLetter
 HANGUL = range(0xAC00, 0xAC00 + 11172)  # decomposed by rule in unicode.cc
 # Order of enum Category in unicode.h; the last is Cc with the White_Space property.
-CATEGORIES = ("Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cc+space").split()
+CATEGORIES = (
+    "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cc+space"
+).split()
 CONTROL_SPACES = {0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x85}
 
 

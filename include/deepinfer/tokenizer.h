@@ -34,7 +34,7 @@ class Tokenizer {
   /// Ids of `text`; nothing is put in front or behind. `special`: added tokens (<｜User｜>, <think>, ...) are found in
   /// the raw text first, leftmost-longest; false treats all of the text as ordinary characters.
   /// Errors   kInvalidArgument: ill-formed UTF-8 (the message names the byte offset), or more than kTextBytesMax bytes
-  /// Cost     linear in the text (n log n in one piece without a split point)
+  /// Cost     linear in the text
   Result<std::vector<int32_t>> encode(std::string_view text, bool special = true) const;
 
   /// Text of `ids`: their bytes joined, each maximal subpart of ill-formed UTF-8 replaced by U+FFFD.

@@ -1,13 +1,14 @@
 // Memory order. One loop is one epoch.
 //
-// Publishing. The caller writes job_ (relaxed), resets n_done_ and stores claim_ = (epoch, 0) with release. A worker
-// loads claim_ with acquire, so it sees the job_ of that epoch or of a later one.
+// Publishing. The caller closes claim_, writes job_, resets n_done_ and stores claim_ = (epoch, 0) with release. A
+// worker loads claim_ with acquire, so it sees the job_ of that epoch or of a later one.
 //
-// Claiming. A worker loads claim_ = (e, i), reads job_, and if i < n_ranges swaps in (e, i + 1). Were the job_ it read
-// already that of a later loop, epoch e would have ended first, that is with all its ranges claimed, so claim_ would no
-// longer be (e, i) and the swap would fail; it never comes back, short of 2^32 loops during one claim. Hence a
-// successful swap proves that job_ was read whole for epoch e, and that the caller still waits for range i, which keeps
-// the body alive.
+// Claiming. A worker loads claim_ = (e, i), reads job_, and if i < n_ranges swaps in (e, i + 1). The swap must fail
+// when the job_ it read was already that of the next loop. For that the caller first stores claim_ = (e, closed) and
+// then job_ with release: a worker that reads a new n_ranges (acquire) can only find claim_ closed or later, never
+// again the (e, i) it expects, short of 2^32 loops during one claim. (Without closing, the last state (e, n_ranges)
+// would pass for claimable as soon as a larger n_ranges is there.) Hence a successful swap proves that job_ was read
+// whole for epoch e and that the caller still waits for range i, which keeps the body alive.
 //
 // Finishing. A worker adds the number of ranges it ran to n_done_ with release after running them; the caller reads
 // n_done_ == n_ranges with acquire. All additions of an epoch have arrived by then, so the next reset cannot lose one.
@@ -28,6 +29,8 @@ namespace deepinfer {
 namespace {
 
 constexpr int64_t kSpinNsMax = 50'000;
+// As the next range to claim: there is none, whatever n_ranges says.
+constexpr uint32_t kClosed = 0xffffffff;
 
 thread_local bool in_loop = false;
 thread_local int thread_index = 0;
@@ -91,15 +94,17 @@ void ThreadPool::parallel_for(int64_t n, int64_t grain, Body body) {
     }();
     return;
   }
-  DI_CHECK(n_ranges <= INT64_C(0xffffffff));
+  DI_CHECK(n_ranges < int64_t{kClosed});
 
   const std::scoped_lock turn(call_mutex_);
-  job_.body.store(&body, std::memory_order_relaxed);
-  job_.n.store(n, std::memory_order_relaxed);
-  job_.grain.store(grain, std::memory_order_relaxed);
-  job_.n_ranges.store(static_cast<uint32_t>(n_ranges), std::memory_order_relaxed);
+  const uint32_t last_epoch = epoch_of(claim_.load(std::memory_order_relaxed));
+  claim_.store(static_cast<uint64_t>(last_epoch) << 32 | kClosed, std::memory_order_relaxed);
+  job_.body.store(&body, std::memory_order_release);
+  job_.n.store(n, std::memory_order_release);
+  job_.grain.store(grain, std::memory_order_release);
+  job_.n_ranges.store(static_cast<uint32_t>(n_ranges), std::memory_order_release);
   n_done_.store(0, std::memory_order_relaxed);
-  const uint32_t epoch = epoch_of(claim_.load(std::memory_order_relaxed)) + 1;
+  const uint32_t epoch = last_epoch + 1;
   claim_.store(static_cast<uint64_t>(epoch) << 32, std::memory_order_seq_cst);
   if (n_parked_.load(std::memory_order_seq_cst) > 0) {
     { const std::scoped_lock lock(park_mutex_); }
@@ -131,7 +136,7 @@ void ThreadPool::take_ranges(uint32_t epoch) noexcept {
     const Body* body = job_.body.load(std::memory_order_relaxed);
     const int64_t n = job_.n.load(std::memory_order_relaxed);
     const int64_t grain = job_.grain.load(std::memory_order_relaxed);
-    n_ranges = job_.n_ranges.load(std::memory_order_relaxed);
+    n_ranges = job_.n_ranges.load(std::memory_order_acquire);
     if (range_of(claim) >= n_ranges) break;
     if (!claim_.compare_exchange_weak(claim, claim + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
     const int64_t begin = static_cast<int64_t>(range_of(claim)) * grain;

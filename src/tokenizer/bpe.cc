@@ -22,6 +22,11 @@ static_assert(kTokensMax < 1 << kIdBits && kTokensMax < 1 << kRankBits && 2 * kI
 constexpr size_t kWholePieceBytesMax = 16;
 constexpr size_t kShortPieceBytesMax = 48;  // measured: above it the heap is faster
 
+// Longer pieces are encoded window by window; a window's last bytes are left to the next one. Measured: the arrays of
+// a window stay in the first-level cache.
+constexpr size_t kWindowBytes = 1024;
+constexpr size_t kWindowOverlapBytes = 128;
+
 constexpr uint64_t kHashFactor = 0x9E3779B97F4A7C15ULL;
 
 constexpr uint64_t pair_key(int32_t left, int32_t right) {
@@ -47,6 +52,8 @@ Error bad_merge(size_t rank, const MergeEntry& merge, const std::string& why) {
 Result<Bpe> Bpe::create(const std::vector<MergeEntry>& merges, const Vocabulary& vocabulary) {
   Bpe bpe;
   for (int byte = 0; byte < 256; ++byte) bpe.byte_tokens_.push_back(vocabulary.byte_token(static_cast<uint8_t>(byte)));
+  for (int32_t id = 0; id < vocabulary.size(); ++id)
+    bpe.token_bytes_.push_back(static_cast<uint32_t>(vocabulary.bytes(id).size()));
   DI_RETURN_IF_ERROR(bpe.add_merges(merges, vocabulary));
   for (const int32_t left : bpe.byte_tokens_) {
     for (const int32_t right : bpe.byte_tokens_) bpe.byte_pair_rank_.push_back(bpe.rank_of(left, right));
@@ -143,7 +150,8 @@ void Bpe::encode(std::string_view piece, BpeScratch& scratch, std::vector<int32_
     }
   }
   if (piece.size() <= kShortPieceBytesMax) return encode_short(piece, ids);
-  encode_long(piece, scratch, ids);
+  if (piece.size() > kWindowBytes && encode_in_windows(piece, scratch, ids)) return;
+  encode_by_heap(piece, scratch, ids);
 }
 
 /// Scans all ranks for the lowest at every merge; both arrays stay in the first-level cache.
@@ -171,14 +179,14 @@ void Bpe::encode_short(std::string_view piece, std::vector<int32_t>& ids) const 
   ids.insert(ids.end(), tokens, tokens + n);
 }
 
-// Long pieces: tokens in a linked list over byte positions, candidate pairs in a heap of rank << 32 | position. A token
-// lives at the position of its first byte; tokens[i] < 0 marks a position inside a token.
+// Longer pieces: tokens in a linked list over byte positions, candidate pairs in a heap of rank << 32 | position. A
+// token lives at the position of its first byte; tokens[i] < 0 marks a position inside a token.
 namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr auto kLowestFirst = std::greater<uint64_t>();
 }  // namespace
 
-void Bpe::fill_long(std::string_view piece, BpeScratch& scratch) const {
+void Bpe::fill_heap(std::string_view piece, BpeScratch& scratch) const {
   const auto n = static_cast<uint32_t>(piece.size());
   scratch.tokens.resize(n);
   scratch.previous.resize(n);
@@ -196,8 +204,8 @@ void Bpe::fill_long(std::string_view piece, BpeScratch& scratch) const {
   std::make_heap(scratch.heap.begin(), scratch.heap.end(), kLowestFirst);
 }
 
-void Bpe::encode_long(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& ids) const {
-  fill_long(piece, scratch);
+void Bpe::encode_by_heap(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& ids) const {
+  fill_heap(piece, scratch);
   // Named one by one: clang 14 cannot capture structured bindings.
   auto& tokens = scratch.tokens;
   auto& previous = scratch.previous;
@@ -226,6 +234,42 @@ void Bpe::encode_long(std::string_view piece, BpeScratch& scratch, std::vector<i
     if (previous[at] != kNone) offer(previous[at]);
   }
   for (uint32_t at = 0; at != kNone; at = next[at]) ids.push_back(tokens[at]);
+}
+
+/// Appends the ids of a long piece, or nothing and false where only the whole piece tells.
+///
+/// Why windows are exact: tokens t1 .. tn are what BPE gives for their text if and only if it gives [ti, ti+1] for the
+/// text of every two neighbours. (The merges inside a span happen in the order in which they happen when the span
+/// stands alone, until one crosses its edge; so the first merge to cross the edge of ti and ti+1 in the whole text
+/// would cross it in theirs.) Neighbours from one window satisfy this, and any part of a window's tokens does; what is
+/// left to check is the two tokens at each seam.
+bool Bpe::encode_in_windows(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& ids) const {
+  const size_t first = ids.size();
+  const auto give_up = [&ids, first] {
+    ids.resize(first);
+    return false;
+  };
+  std::vector<int32_t> seam_ids;
+  for (size_t begin = 0;;) {
+    const std::string_view window = piece.substr(begin, kWindowBytes);
+    const size_t seam = ids.size();
+    encode_by_heap(window, scratch, ids);
+    if (seam > first) {
+      const uint32_t left_bytes = token_bytes_[static_cast<size_t>(ids[seam - 1])];
+      const uint32_t right_bytes = token_bytes_[static_cast<size_t>(ids[seam])];
+      seam_ids.clear();
+      encode_by_heap(piece.substr(begin - left_bytes, left_bytes + right_bytes), scratch, seam_ids);
+      if (seam_ids.size() != 2 || seam_ids[0] != ids[seam - 1] || seam_ids[1] != ids[seam]) return give_up();
+    }
+    if (begin + window.size() == piece.size()) return true;
+    size_t kept_bytes = window.size();
+    while (kept_bytes > kWindowBytes - kWindowOverlapBytes && ids.size() > seam) {
+      kept_bytes -= token_bytes_[static_cast<size_t>(ids.back())];
+      ids.pop_back();
+    }
+    if (ids.size() == seam) return give_up();
+    begin += kept_bytes;
+  }
 }
 
 }  // namespace deepinfer

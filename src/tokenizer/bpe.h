@@ -26,8 +26,8 @@ class Bpe {
   static Result<Bpe> create(const std::vector<MergeEntry>& merges, const Vocabulary& vocabulary);
 
   /// Appends the ids of `piece`.
-  /// Cost     one table look-up for a piece that is one token of at most 16 bytes; n^2 with a tiny constant for
-  ///          short pieces; n log n for long ones
+  /// Cost     one table look-up for a piece that is one token of at most 16 bytes; n^2 with a tiny constant up to 48
+  ///          bytes; linear above, or n log n where windows do not fit together
   void encode(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& ids) const;
 
  private:
@@ -48,9 +48,11 @@ class Bpe {
   [[nodiscard]] size_t pair_slot(uint64_t key) const;
   [[nodiscard]] uint32_t rank_of(int32_t left, int32_t right) const;
   void encode_short(std::string_view piece, std::vector<int32_t>& ids) const;
-  void encode_long(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& ids) const;
-  void fill_long(std::string_view piece, BpeScratch& scratch) const;
+  void encode_by_heap(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& ids) const;
+  void fill_heap(std::string_view piece, BpeScratch& scratch) const;
+  bool encode_in_windows(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& ids) const;
 
+  std::vector<uint32_t> token_bytes_;     // by id
   std::vector<int32_t> byte_tokens_;      // [256]
   std::vector<uint32_t> byte_pair_rank_;  // [256 * 256] rank of two byte tokens
   std::vector<uint64_t> pair_slots_;      // open addressing: pair key << kRankBits | rank; at most half full

@@ -49,7 +49,7 @@ enum class Category : uint8_t {
   kCf,
   kCs,
   kCo,
-};  // clang-format: one name a line would hide the order
+};
 
 /// Precondition of all three: code_point < 0x110000.
 Category category(char32_t code_point);

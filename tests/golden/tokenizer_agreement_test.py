@@ -41,15 +41,30 @@ LETTERS = {
     "digits": "0123456789٣५๙߀१²³¼½Ⅻⅷ①⑳㊿〇０９𝟘𝟡𐄇",
     "signs": "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~¡«»§¶±×÷€£¥¢©®™°–—‘’“”…•‰←↑→↓∀∂∑√∞≈≠≤≥■□▲◆○●★♠♥♪✓",
     "spaces": " \t\n\r\u000b\f\u0085\u00a0\u1680\u2002\u2009\u2028\u2029\u202f\u205f\u3000",
-    "controls": "".join(map(chr, range(32))) + "\u007f\u0080\u009f\u00ad\u200b\u200c\u200d\u200e\u2060\ufeff\ufffe\uffff\ue000",
+    "controls": "".join(map(chr, range(32)))
+    + "\u007f\u0080\u009f\u00ad\u200b\u200c\u200d\u200e\u2060\ufeff\ufffe\uffff\ue000",
     "emoji": "😀😂🥺🙏👍🏽👩\u200d👩\u200d👧🇫🇷🏳️\u200d🌈1️⃣☕⚠️🌶🫠🫨🪿",
     "unicode16": "\u1c89\u1c8a\ua7cb\ua7dc\U00010d40\U00010d69\U00011bc0\U00016d70\U0001cc00\U0001cd00\U0001e5d0\U0001fae9\U0001f8b2",
 }
 CODE = [
-    "def f(x):\n    return x ** 2  # square\n", "for (int i = 0; i < n; ++i) {\n\tsum += a[i];\n}\r\n", "<div class=\"a-b\">&nbsp;</div>",
-    "SELECT * FROM t WHERE id=42;", "https://example.org/a_b?q=1&r=%20#frag", "std::vector<std::pair<int, float>> v{{1, 2.5f}};",
-    "\\frac{\\partial f}{\\partial x}", "{\"key\": [1, -2.5e+10, null, true]}", "    \t  \n\n\n   x", "camelCaseHTTPServer_snake_case42",
-    "don't I'LL we've 'S 'quoted'", "1,000,000.50 €", "....!!!???", "a  b   c    d", "\r\r\n\n\r", "x\n  \n y", "~/.bashrc", "e\u0301\u0302x",
+    "def f(x):\n    return x ** 2  # square\n",
+    "for (int i = 0; i < n; ++i) {\n\tsum += a[i];\n}\r\n",
+    '<div class="a-b">&nbsp;</div>',
+    "SELECT * FROM t WHERE id=42;",
+    "https://example.org/a_b?q=1&r=%20#frag",
+    "std::vector<std::pair<int, float>> v{{1, 2.5f}};",
+    "\\frac{\\partial f}{\\partial x}",
+    '{"key": [1, -2.5e+10, null, true]}',
+    "    \t  \n\n\n   x",
+    "camelCaseHTTPServer_snake_case42",
+    "don't I'LL we've 'S 'quoted'",
+    "1,000,000.50 €",
+    "....!!!???",
+    "a  b   c    d",
+    "\r\r\n\n\r",
+    "x\n  \n y",
+    "~/.bashrc",
+    "e\u0301\u0302x",
 ]
 
 
@@ -70,7 +85,10 @@ def run(requests, model_dir=MODEL_DIR):
     """Answers of the program, one a request."""
     lines = "".join(json.dumps(request) + "\n" for request in requests)
     done = subprocess.run(
-        [BINARY, "tokenize", "--model", str(model_dir), "--json"], input=lines.encode(), stdout=subprocess.PIPE, check=False
+        [BINARY, "tokenize", "--model", str(model_dir), "--json"],
+        input=lines.encode(),
+        stdout=subprocess.PIPE,
+        check=False,
     )
     answers = [json.loads(line) for line in done.stdout.decode().split("\n") if line]
     assert len(answers) == len(requests), f"exit code {done.returncode}"
@@ -100,7 +118,11 @@ def random_text(rng, specials):
         elif kind < 8:
             token = rng.choice(specials)
             cut = rng.randrange(len(token))
-            parts.append(rng.choice([token, token, token[:cut], token[cut:], token[:cut] + " " + token[cut:], token + token[:cut]]))
+            parts.append(
+                rng.choice(
+                    [token, token, token[:cut], token[cut:], token[:cut] + " " + token[cut:], token + token[:cut]]
+                )
+            )
         elif kind < 9:
             parts.append(rng.choice(" \n\t") * rng.randrange(1, 20))
         else:
@@ -127,7 +149,10 @@ def token_bytes(tokenizer, token_id):
 
 # Every beginning of a character, from one character of each run of 64 that differ in the last byte only.
 UNFINISHED = {
-    chr(cp).encode()[:n] for cp in range(0x80, 0x110000, 64) if not 0xD800 <= cp < 0xE000 for n in range(1, len(chr(cp).encode()))
+    chr(cp).encode()[:n]
+    for cp in range(0x80, 0x110000, 64)
+    if not 0xD800 <= cp < 0xE000
+    for n in range(1, len(chr(cp).encode()))
 }
 
 
@@ -145,7 +170,9 @@ def expected_pieces(tokenizer, ids, skipped=frozenset()):
 def assert_all_agree(name, got, wanted, shown):
     wrong = [i for i, (a, b) in enumerate(zip(got, wanted, strict=True)) if a != b]
     print(f"{name}: {len(got) - len(wrong)} of {len(got)} agree")
-    assert not wrong, f"{name}: {len(wrong)} of {len(got)} differ, first {shown[wrong[0]]!r}: {got[wrong[0]]} not {wanted[wrong[0]]}"
+    assert (
+        not wrong
+    ), f"{name}: {len(wrong)} of {len(got)} differ, first {shown[wrong[0]]!r}: {got[wrong[0]]} not {wanted[wrong[0]]}"
 
 
 @pytest.mark.parametrize("special", [True, False])
@@ -159,6 +186,33 @@ def test_random_texts_encode_alike(special):
     assert_all_agree(f"encode, special {special}", [answer["ids"] for answer in answers], wanted, texts)
     round_trip = run([{"ids": ids} for ids in wanted])
     assert_all_agree("round trip", [answer["text"] for answer in round_trip], texts, texts)
+
+
+def test_long_pieces_encode_alike():
+    """Runs without a split point, far longer than what is encoded in one go."""
+    rng = random.Random(9)
+    texts = [letter * n for letter in "a_ \n=的あ!е" for n in (1000, 1500, 30_000)]
+    for name in (
+        "latin",
+        "accented",
+        "cyrillic",
+        "arabic",
+        "thai",
+        "cjk",
+        "kana",
+        "hangul",
+        "signs",
+        "spaces",
+        "controls",
+    ):
+        for n in (1200, 3000, 20_000):
+            texts.append("".join(rng.choice(LETTERS[name]) for _ in range(n)))
+            unit = "".join(rng.choice(LETTERS[name]) for _ in range(rng.randrange(2, 9)))
+            texts.append(unit * (n // len(unit)))
+    tokenizer = reference(added=True)
+    wanted = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
+    got = [answer["ids"] for answer in run([{"text": text} for text in texts])]
+    assert_all_agree("long pieces", got, wanted, [text[:40] for text in texts])
 
 
 def test_every_code_point_encodes_alike():
@@ -214,7 +268,15 @@ def test_public_suite_agrees():
 
 
 def test_what_cannot_be_done_is_an_error_and_the_rest_goes_on():
-    requests = [{"text": "\ud800"}, {"ids": [129280]}, {"ids": [-1]}, {"bytes": "/w=="}, {"bytes": "?"}, {}, {"text": "a", "x": 1}]
+    requests = [
+        {"text": "\ud800"},
+        {"ids": [129280]},
+        {"ids": [-1]},
+        {"bytes": "/w=="},
+        {"bytes": "?"},
+        {},
+        {"text": "a", "x": 1},
+    ]
     answers = run([item for request in requests for item in (request, {"text": "a"})])
     for i, request in enumerate(requests):
         assert answers[2 * i]["error"]["kind"] == "invalid_argument", request

@@ -62,6 +62,24 @@ TEST(ThreadPool, ThreadIndexPicksPrivateScratch) {
 
 // Back-to-back loops with bodies on the stack: a worker that came late to loop k must not run anything of loop k + 1
 // with the state of loop k, nor touch a body that is gone.
+// A worker that is late for a short loop must not take the number of ranges of the longer loop that follows for its
+// own: it would run one range twice and the caller would wait for ever.
+TEST(ThreadPool, ALateWorkerClaimsNothingOfTheNextLoop) {
+  for (const int n_threads : {2, 3, 8}) {
+    ThreadPool pool(n_threads);
+    std::vector<std::atomic<int>> n_calls(64);
+    for (int round = 0; round < 20'000; ++round) {
+      const int64_t n = round % 2 == 0 ? 2 : 64;
+      for (std::atomic<int>& count : n_calls) count.store(0, std::memory_order_relaxed);
+      pool.run(n, [&](int64_t i) { n_calls[static_cast<size_t>(i)].fetch_add(1, std::memory_order_relaxed); });
+      for (int64_t i = 0; i < 64; ++i) {
+        ASSERT_EQ(n_calls[static_cast<size_t>(i)].load(std::memory_order_relaxed), i < n ? 1 : 0)
+            << n_threads << " threads, round " << round << ", index " << i;
+      }
+    }
+  }
+}
+
 TEST(ThreadPool, StressManyShortLoops) {
   for (const int n_threads : {2, 4}) {
     ThreadPool pool(n_threads);

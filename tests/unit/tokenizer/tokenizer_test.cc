@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -102,34 +103,13 @@ TEST(Tokenizer, FindsNormalizedTokensOnlyInWhatOthersLeave) {
   EXPECT_EQ(*tokenizer.encode("abbc", false), (Ids{97, 98, 98, 99}));
 }
 
-/// Lowest rank, leftmost, over and over.
-Ids merge_slowly(const TinyTokenizer& file, const Tokenizer& tokenizer, const std::string& piece) {
-  std::vector<std::string> parts;
-  for (const char c : piece) parts.emplace_back(1, c);
-  for (bool merged = true; merged;) {
-    merged = false;
-    for (const auto& [left, right] : file.merges) {
-      for (size_t i = 0; i + 1 < parts.size() && !merged; ++i) {
-        if (parts[i] != left || parts[i + 1] != right) continue;
-        parts[i] += right;
-        parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-        merged = true;
-      }
-      if (merged) break;
-    }
-  }
-  Ids ids;
-  for (const std::string& part : parts) ids.push_back(*tokenizer.token_to_id(part));
-  return ids;
-}
+/// A vocabulary of the bytes a, b, c and random merges, also such as training would not give: placed before the merges
+/// of their parts, or two ways to one token.
+struct RandomMerges {
+  TinyTokenizer file;
+  std::vector<std::string> tokens = {"a", "b", "c"};
 
-// Random merges, also ones that a trained vocabulary would not have: given before the merges of their parts, or two
-// ways to one token. Lengths cross the whole-piece, short and long paths.
-TEST(Tokenizer, MergesLikeTheSlowDefinition) {
-  std::mt19937 rng(11);
-  for (int round = 0; round < 60; ++round) {
-    TinyTokenizer file;
-    std::vector<std::string> tokens = {"a", "b", "c"};
+  explicit RandomMerges(std::mt19937& rng) {
     for (int i = 0; i < 25; ++i) {
       const std::string left = tokens[rng() % tokens.size()], right = tokens[rng() % tokens.size()];
       if (std::find(tokens.begin(), tokens.end(), left + right) != tokens.end()) continue;
@@ -138,11 +118,50 @@ TEST(Tokenizer, MergesLikeTheSlowDefinition) {
       file.merges.insert(file.merges.begin() + static_cast<std::ptrdiff_t>(rng() % (file.merges.size() + 1)),
                          {left, right});
     }
-    const Tokenizer tokenizer = tiny(file);
-    for (const size_t n : {1U, 2U, 5U, 9U, 16U, 17U, 48U, 49U, 60U, 130U, 300U}) {
+  }
+
+  /// Lowest rank, leftmost, over and over.
+  [[nodiscard]] std::vector<std::string> merge_slowly(const std::string& piece) const {
+    const auto index_of = [this](const std::string& token) {
+      return static_cast<size_t>(std::find(tokens.begin(), tokens.end(), token) - tokens.begin());
+    };
+    std::vector<size_t> rank_of(tokens.size() * tokens.size(), SIZE_MAX);
+    for (size_t rank = 0; rank < file.merges.size(); ++rank)
+      rank_of[index_of(file.merges[rank].first) * tokens.size() + index_of(file.merges[rank].second)] = rank;
+    std::vector<size_t> parts;
+    for (const char c : piece) parts.push_back(index_of(std::string(1, c)));
+    while (true) {
+      size_t best = 0, best_rank = SIZE_MAX;
+      for (size_t i = 0; i + 1 < parts.size(); ++i) {
+        const size_t rank = rank_of[parts[i] * tokens.size() + parts[i + 1]];
+        if (rank >= best_rank) continue;
+        best = i;
+        best_rank = rank;
+      }
+      if (best_rank == SIZE_MAX) break;
+      parts[best] = index_of(file.merges[best_rank].first + file.merges[best_rank].second);
+      parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+    }
+    std::vector<std::string> strings;
+    for (const size_t part : parts) strings.push_back(tokens[part]);
+    return strings;
+  }
+};
+
+// Lengths cross the paths for one token, short pieces, one heap and several windows.
+TEST(Tokenizer, MergesLikeTheSlowDefinition) {
+  std::mt19937 rng(11);
+  for (int round = 0; round < 80; ++round) {
+    const RandomMerges merges(rng);
+    const Tokenizer tokenizer = tiny(merges.file);
+    for (const size_t n : {1U, 2U, 5U, 9U, 16U, 17U, 48U, 49U, 60U, 130U, 300U, 1024U, 1025U, 2200U}) {
       std::string piece;
-      for (size_t i = 0; i < n; ++i) piece += "abc"[rng() % (1 + rng() % 3)];
-      ASSERT_EQ(*tokenizer.encode(piece), merge_slowly(file, tokenizer, piece)) << piece;
+      const size_t n_letters = 1 + rng() % 3;
+      for (size_t i = 0; i < n; ++i) piece += "abc"[rng() % n_letters];
+      std::vector<std::string> strings;
+      const Ids ids = *tokenizer.encode(piece);
+      for (const int32_t id : ids) strings.emplace_back(tokenizer.token_string(id));
+      ASSERT_EQ(strings, merges.merge_slowly(piece)) << piece;
     }
   }
 }
