@@ -84,7 +84,7 @@ Status run_model_bench(const ModelBenchOptions& options, const Progress& loading
   DI_ASSIGN_OR_RETURN(Engine engine, Engine::open(options.engine, loading));
   const int n_threads = threads_or_all(options.engine.n_threads);
   const int64_t n_batch_tokens = std::min<int64_t>(options.engine.n_batch_tokens, engine.n_context());
-  const int32_t n_tail_rows = tail_rows(config, options.engine.prefill_tail);
+  const int32_t n_tail_rows = tail_rows(config, options.engine);
 
   for (const int32_t length : options.lengths) DI_RETURN_IF_ERROR(run_once(engine, options, length));  // warm-up
   const std::string isa = isa_of(engine.backend_name());

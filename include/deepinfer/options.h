@@ -15,7 +15,7 @@ enum class Numerics : uint8_t {
 
 /// Which rows of a prompt the layers after the last KV source run on.
 enum class PrefillTail : uint8_t {
-  kCompact,  // the last window + 2 * (draft block + 1) rows: approximate (the model is trained for it)
+  kCompact,  // the last n_compact_rows rows: approximate (the model is trained for it)
   kExact,    // every row the last token depends on: same result as kFull
   kFull,     // all rows
 };
@@ -26,6 +26,7 @@ struct EngineOptions {
   int32_t n_threads = 0;         // 0: every processor this process may use
   Numerics numerics = Numerics::kDeterministic;
   PrefillTail prefill_tail = PrefillTail::kFull;
+  int32_t n_compact_rows = 0;    // rows of kCompact; 0: the last window + 2 * (draft block + 1)
   int64_t n_context = 0;         // most tokens of a sequence, prompt and answer; 0: the model's own limit
   int64_t kv_bytes = 0;          // memory for the global KV; 0: what one sequence of n_context tokens needs
   int32_t n_batch_tokens = 512;  // most rows of a step; activations are reserved for it

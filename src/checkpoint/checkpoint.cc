@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "checkpoint/file_io.h"
+#include "checkpoint/finite.h"
 #include "checkpoint/message.h"
 #include "checkpoint/shard_index.h"
 #include "platform/mapped_file.h"
@@ -84,6 +85,7 @@ struct Checkpoint::State {
   void check(Section section, std::vector<std::string>& problems) const;
   [[nodiscard]] std::vector<std::string> extras() const;
   Status load_record(Record& record, const LoadProgress& progress, int64_t& done, int64_t total) const;
+  [[nodiscard]] Status check_finite(const Record& record) const;
   [[nodiscard]] Status verify_sizes() const;
 };
 
@@ -344,6 +346,25 @@ Status Checkpoint::State::load_record(Record& record, const LoadProgress& progre
     if (progress) progress(done, total);
   }
   if (copy) record.aligned_copy = std::move(copy);
+  return check_finite(record);
+}
+
+/// Reads instead of looking through the map: a file that is cut meanwhile is then an error and no signal.
+Status Checkpoint::State::check_finite(const Record& record) const {
+  constexpr int64_t kPieceBytes = 1 << 20;
+  const SafetensorsEntry& entry = record.entry;
+  if (!entry.dtype) return {};  // an unknown type can be loaded, not viewed
+  const MappedFile& file = *shards[record.shard_idx].file;
+  const int64_t element = element_bytes(*entry.dtype);
+  std::vector<std::byte> piece(static_cast<size_t>(std::min(kPieceBytes, entry.size_bytes)));
+  for (int64_t offset = 0; offset < entry.size_bytes; offset += kPieceBytes) {
+    const int64_t n_bytes = std::min(kPieceBytes, entry.size_bytes - offset);
+    DI_RETURN_IF_ERROR(file.read_at(entry.offset_bytes + offset, std::span(piece).first(static_cast<size_t>(n_bytes))));
+    if (!all_finite({piece.data(), *entry.dtype, Shape{n_bytes / element}})) {
+      return Error{Code::kBadModelFile,
+                   file.path() + ": tensor " + printable(entry.name) + " holds a value that is not a finite number"};
+    }
+  }
   return {};
 }
 

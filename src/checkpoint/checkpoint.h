@@ -76,9 +76,10 @@ class Checkpoint {
   [[nodiscard]] Result<TensorView> find(std::string_view name) const;
 
   /// Brings the catalogued tensors of `sections` into memory: touches every page without risking a signal, copies those
-  /// whose offset is not a multiple of their element size, checks all sizes again at the end. The Engram tables (random
-  /// access) are only advised. Absent sections cost nothing.
-  /// Errors: kBadModelFile when a file was cut meanwhile, with expected and actual size; kIo when it cannot be read.
+  /// whose offset is not a multiple of their element size, checks that every value is a finite number and all sizes
+  /// again at the end. The Engram tables (random access) are only advised. Absent sections cost nothing.
+  /// Errors: kBadModelFile when a file was cut meanwhile, with expected and actual size, or holds a NaN or an infinity;
+  /// kIo when it cannot be read.
   Status load(SectionSet sections, const LoadProgress& progress = {});
   /// The same for tensors by name, the Engram tables included when named.
   Status load_tensors(std::span<const std::string> names, const LoadProgress& progress = {});

@@ -81,9 +81,9 @@ void check_widths(const ModelConfig& c, Rules& rules) {
 
 /// Sources and ratios: every layer with compressed attention finds one source of its own ratio.
 void check_layer_plan(const ModelConfig& c, Rules& rules) {
-  const bool ids_ok = rules.layer_ids("kv_source_layer_ids", c.kv_source_layer_ids, c.n_layers) &
-                      rules.layer_ids("index_source_layer_ids", c.index_source_layer_ids, c.n_layers);
-  if (!ids_ok) return;
+  const bool kv_ids_ok = rules.layer_ids("kv_source_layer_ids", c.kv_source_layer_ids, c.n_layers);
+  const bool index_ids_ok = rules.layer_ids("index_source_layer_ids", c.index_source_layer_ids, c.n_layers);
+  if (!kv_ids_ok || !index_ids_ok) return;
   for (const int32_t id : c.kv_source_layer_ids) {
     if (!contains(c.index_source_layer_ids, id)) {
       rules.add("kv_source_layer_ids has " + std::to_string(id) + ": must be in index_source_layer_ids too");

@@ -159,8 +159,7 @@ void add_prefill_tail(OptionTable& table, EngineOptions& engine) {
       .add({"--prefill-tail", "MODE", "prompt rows the late layers run on: full, exact or compact (full)",
             set_choice(engine.prefill_tail, prefill_tails())})
       .variables = {{"DEEPINFER_YOCO_PREFILL_TRUNCATION_MODE", set_choice(engine.prefill_tail, prefill_tails())},
-                    {"DEEPINFER_YOCO_PREFILL_KEEP_TOKENS",
-                     accept_only("140", "the number is the model's window plus twice a draft step")}};
+                    {"DEEPINFER_YOCO_PREFILL_KEEP_TOKENS", set_integer(engine.n_compact_rows, 1, kBatchTokensMax)}};
 }
 
 /// Options whose other values come with later parts of the engine: refused by name, never ignored.

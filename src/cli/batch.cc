@@ -125,7 +125,8 @@ Status BatchRun::finish() {
 
 Status run_batch(const BatchArguments& arguments) {
   std::error_code ignored;
-  if (std::filesystem::equivalent(arguments.input, arguments.output, ignored)) {
+  if (arguments.input != "-" && arguments.output != "-" &&
+      std::filesystem::equivalent(arguments.input, arguments.output, ignored)) {
     return Error{Code::kInvalidArgument, "--input and --output are the same file, " + arguments.input};
   }
   Result<LineReader> input = LineReader::open("--input", arguments.input);

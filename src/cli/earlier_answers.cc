@@ -11,7 +11,8 @@ namespace deepinfer::cli {
 Result<EarlierAnswers> EarlierAnswers::open(const std::string& path) {
   EarlierAnswers answers(path);
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return answers;  // absent, or a pipe or terminal to write to
+  // Standard output, an absent file, a pipe or a terminal hold no earlier answers.
+  if (path == "-" || !std::filesystem::is_regular_file(path, error)) return answers;
   Result<LineReader> reader = LineReader::open("--output", path);
   if (!reader.ok()) return reader.error();
   answers.reader_ = *std::move(reader);
@@ -46,6 +47,8 @@ Result<EarlierAnswers::Found> EarlierAnswers::take(const ExpectedAnswer& expecte
     const Result<bool> more = next_line(line);
     if (!more.ok()) return more.error();
     if (!*more) {
+      // What is left is an answer cut short, or nothing; anything else is somebody's text.
+      if (!line.empty() && !reader_->was_complete() && line.front() != '{') return mismatch(expected, "is no answer");
       if (const Status status = drop_rest(); !status.ok()) return status.error();
       return Found::kNothing;
     }

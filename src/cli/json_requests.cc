@@ -19,18 +19,32 @@ using Json = nlohmann::json;
 constexpr std::array kNotAvailable = {"messages", "chat",        "system",      "thinking", "tools",
                                       "regex",    "json_schema", "json_object", "ebnf",     "image"};
 
-Error bad(std::string message) { return Error{Code::kInvalidArgument, std::move(message)}; }
+// Members of requests nest two deep; more is refused before anything walks it.
+constexpr int kDepthMax = 16;
 
-std::string dumped(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return text.size() > 60 ? text.substr(0, 60) + "..." : text;
+/// Messages quote the input, which need not be UTF-8; they are, so that an answer reads back as it was written.
+Error bad(const std::string& message) {
+  return Error{Code::kInvalidArgument,
+               Json::parse(Json(message).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>()};
 }
 
-/// An object of which no member is given twice.
+std::string dumped(const Json& value) {
+  constexpr size_t kShownBytes = 60;
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() <= kShownBytes) return text;
+  size_t end = kShownBytes;
+  while ((static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;  // not inside a character
+  return text.substr(0, end) + "...";
+}
+
+/// An object of which no member is given twice and nothing nests deeper than kDepthMax.
 Result<Json> read_object(std::string_view line) {
   std::unordered_set<std::string> keys;
   std::optional<std::string> twice;
+  bool is_too_deep = false;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    is_too_deep = is_too_deep || depth > kDepthMax;
+    if (is_too_deep) return false;
     if (depth == 1 && event == Json::parse_event_t::key && !keys.insert(parsed.get<std::string>()).second) {
       twice = parsed.get<std::string>();
     }
@@ -44,6 +58,7 @@ Result<Json> read_object(std::string_view line) {
     const size_t end = what.find("] ");  // "[json.exception.parse_error.101] parse error at ..."
     return bad("not valid JSON: " + std::string(end == std::string_view::npos ? what : what.substr(end + 2)));
   }
+  if (is_too_deep) return bad("nested deeper than " + std::to_string(kDepthMax));
   if (!value.is_object()) return bad("not a JSON object");
   if (twice) return bad("\"" + *twice + "\" is given twice");
   return value;
@@ -155,7 +170,9 @@ BatchLine read_batch_line(std::string_view line) {
   if (!object.ok()) return {"", object.error()};
   const auto id = object->find("id");
   if (id == object->end()) return {"", read_request(*object)};
-  if (!id->is_string() && !id->is_number()) return {"", bad(must_be("id", *id, "a string or a number"))};
+  if (!id->is_string() && !id->is_number_integer()) {
+    return {"", bad(must_be("id", *id, "a string or a whole number of 64 bits"))};
+  }
   return {id->dump(), read_request(*object)};
 }
 

@@ -1,6 +1,10 @@
 // The program `deepinfer`: arguments, one command, an exit code (docs/OPTIONS.md).
+#include <fcntl.h>
+
 #include <csignal>
+#include <new>
 #include <string>
+#include <system_error>
 #include <variant>
 #include <vector>
 
@@ -24,10 +28,29 @@ struct Run {
   Status operator()(const ModelBenchArguments& arguments) const { return run_model_bench(arguments); }
 };
 
+Status run(const std::vector<std::string>& words) {
+  // We throw nothing; what the standard library throws is a resource that ran out.
+  try {
+    const Result<Arguments> arguments = parse_arguments(words);
+    return arguments.ok() ? std::visit(Run{}, *arguments) : Status(arguments.error());
+  } catch (const std::bad_alloc&) {
+    return Error{Code::kOutOfCapacity, "out of memory"};
+  } catch (const std::system_error& error) {
+    return Error{Code::kOutOfCapacity, std::string("the system refused a resource: ") + error.what()};
+  }
+}
+
+/// Files opened later must not become a closed standard stream's stand-in.
+void open_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) == -1) static_cast<void>(::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY));
+  }
+}
+
 int main(const std::vector<std::string>& words) {
+  open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write()
-  const Result<Arguments> arguments = parse_arguments(words);
-  const Status status = arguments.ok() ? std::visit(Run{}, *arguments) : Status(arguments.error());
+  const Status status = run(words);
   if (status.ok()) return 0;
   tell("deepinfer: " + status.error().message);
   return exit_code(status.error().code);

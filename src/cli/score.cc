@@ -1,8 +1,10 @@
 // `deepinfer score`: log-probabilities of given texts or token ids, and their logits. The whole input is checked before
 // any of it is computed.
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -93,9 +95,34 @@ Result<TensorFileWriter> open_dump(const std::string& path, const Engine& engine
   return writer;
 }
 
+/// No file is both read and written, or written twice, and a dump replaces nothing but a regular file.
+Status check_paths(const ScoreArguments& arguments) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const auto same = [&](const std::string& a, const std::string& b) {
+    return a != "-" && b != "-" &&
+           (fs::path(a).lexically_normal() == fs::path(b).lexically_normal() || fs::equivalent(a, b, ignored));
+  };
+  const auto refuse = [](const std::string& a, const std::string& b, const std::string& path) {
+    return Error{Code::kInvalidArgument, a + " and " + b + " are the same file, " + path};
+  };
+  if (same(arguments.input, arguments.output)) return refuse("--input", "--output", arguments.input);
+  if (!arguments.dump_logits) return {};
+  const std::string& dump = *arguments.dump_logits;
+  if (same(arguments.input, dump)) return refuse("--input", "--dump-logits", dump);
+  if (same(arguments.output, dump)) return refuse("--output", "--dump-logits", dump);
+  const fs::file_status status = fs::symlink_status(dump, ignored);
+  if (dump == "-" || (fs::exists(status) && !fs::is_regular_file(status))) {
+    return Error{Code::kInvalidArgument,
+                 "--dump-logits " + dump + ": must be the name of a regular file or of none yet"};
+  }
+  return {};
+}
+
 }  // namespace
 
 Status run_score(const ScoreArguments& arguments) {
+  if (const Status status = check_paths(arguments); !status.ok()) return status;
   Result<std::vector<Input>> inputs = read_inputs(arguments);
   if (!inputs.ok()) return inputs.error();
   Result<Engine> engine = open_engine(arguments.engine, arguments.log_level);

@@ -52,13 +52,13 @@ struct Engine::State {
   std::unique_ptr<Sampler> sampler;
   std::vector<float> logits;  // [vocab] of the row being sampled
 
-  [[nodiscard]] RunnerContext runner_context(PrefillTail tail) const {
+  [[nodiscard]] RunnerContext runner_context(int32_t n_tail_rows) const {
     return {.model = loaded.model.get(),
             .pass = pass.get(),
             .kv_memory = kv_memory.get(),
             .allocator = allocator.get(),
             .n_batch_tokens = options.n_batch_tokens,
-            .n_tail_rows = tail_rows(loaded.model->config, tail)};
+            .n_tail_rows = n_tail_rows};
   }
 
   Result<Completion> run_sequence(const Request& request, int32_t sequence, const GenerationEvents& events);
@@ -88,7 +88,7 @@ Result<Engine> Engine::open(const EngineOptions& options, const Progress& progre
   DI_ASSIGN_OR_RETURN(ForwardPass pass, ForwardPass::create(*state->loaded.model, *state->backend,
                                                             {.limits = plan.limits,
                                                              .n_slots = plan.kv_size.n_slots,
-                                                             .n_tail_rows = tail_rows(config, options.prefill_tail)}));
+                                                             .n_tail_rows = tail_rows(config, options)}));
   state->pass = std::make_unique<ForwardPass>(std::move(pass));
   state->sampler = std::make_unique<Sampler>(config.vocab_size);
   state->logits.resize(static_cast<size_t>(config.vocab_size));
@@ -139,14 +139,20 @@ Result<Completion> Engine::State::run_sequence(const Request& request, int32_t s
            std::ranges::find(request.stop_ids, id) != request.stop_ids.end();
   };
 
-  DI_ASSIGN_OR_RETURN(SequenceRunner runner, SequenceRunner::create(runner_context(options.prefill_tail)));
+  DI_ASSIGN_OR_RETURN(SequenceRunner runner,
+                      SequenceRunner::create(runner_context(tail_rows(loaded.model->config, options))));
   auto start = std::chrono::steady_clock::now();
   DI_RETURN_IF_ERROR(runner.prefill(request.prompt, logits, events.on_prefill));
   answer.timing.prefill_seconds = seconds_since(start);
   start = std::chrono::steady_clock::now();
   for (;;) {
     const int64_t position = answer.usage.n_prompt_tokens + static_cast<int64_t>(answer.token_ids.size());
-    DI_ASSIGN_OR_RETURN(const int32_t token, sampler->sample(logits, position, params));
+    const Result<int32_t> sampled = sampler->sample(logits, position, params);
+    if (!sampled.ok()) {  // the parameters were checked, so it is the logits
+      return Error{Code::kBadModelFile, "the model's logits for position " + std::to_string(position) +
+                                            " cannot be sampled from: " + sampled.error().message};
+    }
+    const int32_t token = *sampled;
     if (is_stop_id(token)) {
       answer.finish_reason = FinishReason::kStop;
       break;
@@ -190,7 +196,7 @@ Result<Score> Engine::score(std::span<const int32_t> tokens, const LogitsSink& s
     }
     return sink ? sink(first, rows) : Status{};
   };
-  DI_ASSIGN_OR_RETURN(SequenceRunner runner, SequenceRunner::create(state_->runner_context(PrefillTail::kFull)));
+  DI_ASSIGN_OR_RETURN(SequenceRunner runner, SequenceRunner::create(state_->runner_context(0)));
   DI_RETURN_IF_ERROR(runner.score(tokens, take_rows, progress));
   score.perplexity = score.logprobs.empty() ? std::numeric_limits<double>::quiet_NaN()
                                             : std::exp(score.nll / static_cast<double>(score.logprobs.size()));
@@ -207,8 +213,9 @@ Result<Timing> Engine::time_forward(int64_t n_tokens, int64_t n_steps) {
     const auto block = Philox{0}.block(i, RandomPurpose::kToken, 0);
     tokens[i] = static_cast<int32_t>(block[0] % static_cast<uint32_t>(vocab_size()));
   }
-  DI_ASSIGN_OR_RETURN(SequenceRunner runner,
-                      SequenceRunner::create(state_->runner_context(state_->options.prefill_tail)));
+  DI_ASSIGN_OR_RETURN(
+      SequenceRunner runner,
+      SequenceRunner::create(state_->runner_context(tail_rows(state_->loaded.model->config, state_->options))));
   Timing timing{.n_decode_steps = n_steps};
   auto start = std::chrono::steady_clock::now();
   DI_RETURN_IF_ERROR(runner.prefill(std::span(tokens).first(static_cast<size_t>(n_tokens)), state_->logits, {}));

@@ -25,6 +25,7 @@ Status check_range(const char* option, int64_t value, int64_t min, int64_t max) 
 
 Status check_options(const EngineOptions& options) {
   DI_RETURN_IF_ERROR(check_range("threads", options.n_threads, 0, kThreadsMax));
+  DI_RETURN_IF_ERROR(check_range("compact rows", options.n_compact_rows, 0, kBatchTokensMax));
   DI_RETURN_IF_ERROR(check_range("context", options.n_context, 0, kContextMax));
   DI_RETURN_IF_ERROR(check_range("kv-bytes", options.kv_bytes, 0, int64_t{1} << 60));
   return check_range("max-batch-tokens", options.n_batch_tokens, 1, kBatchTokensMax);

@@ -8,10 +8,13 @@
 
 namespace deepinfer {
 
-int32_t tail_rows(const ModelConfig& config, PrefillTail tail) {
+int32_t tail_rows(const ModelConfig& config, const EngineOptions& options) {
   const int32_t n_late = config.n_layers - 1 - last_kv_source_layer(config);
-  if (tail == PrefillTail::kFull || n_late == 0) return 0;
-  if (tail == PrefillTail::kCompact) return config.sliding_window + 2 * (config.dspark_block_size + 1);
+  if (options.prefill_tail == PrefillTail::kFull || n_late == 0) return 0;
+  if (options.prefill_tail == PrefillTail::kCompact) {
+    if (options.n_compact_rows > 0) return options.n_compact_rows;
+    return config.sliding_window + 2 * (config.dspark_block_size + 1);
+  }
   // The last window of every late layer must be exact, and each of them reaches back W-1 rows of the one before.
   return config.sliding_window + (n_late - 1) * (config.sliding_window - 1);
 }

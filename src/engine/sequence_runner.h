@@ -15,7 +15,7 @@
 namespace deepinfer {
 
 /// Rows of a prompt's end that layers after the last KV source run on; 0 stands for all.
-int32_t tail_rows(const ModelConfig& config, PrefillTail tail);
+int32_t tail_rows(const ModelConfig& config, const EngineOptions& options);
 
 /// What runners share; all of it outlives them.
 struct RunnerContext {
@@ -24,7 +24,7 @@ struct RunnerContext {
   KvMemory* kv_memory = nullptr;
   kv::Allocator* allocator = nullptr;
   int32_t n_batch_tokens = 0;
-  int32_t n_tail_rows = 0;  // tail_rows() of the engine's policy
+  int32_t n_tail_rows = 0;  // tail_rows() of the engine's options, 0 to run all
 };
 
 class SequenceRunner {

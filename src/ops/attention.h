@@ -9,10 +9,9 @@ namespace deepinfer::ops {
 /// the step, from the step's rows after) and to its selected compressed entries, with a per-head sink in the
 /// denominator, then the inverse rotation of the output's last channels.
 /// Slots    0..W-1 the window positions ascending, packed from slot 0; W..W+topk-1 the selected entries ascending,
-/// packed;
-///          the rest masked. Online softmax over blocks of 64 slots: running maximum from -1e30, probabilities relative
-///          to it rounded to bf16 for P.V, the denominator sums them unrounded in fp32; sink added after the last
-///          block.
+///          packed; the rest masked. Online softmax over blocks of 64 slots: running maximum from -1e30, probabilities
+///          relative to it rounded to bf16 for P.V, the denominator sums them unrounded in fp32; sink added after the
+///          last block.
 /// Shapes   q, out [n_rows, n_heads, head_dim]; sink [n_heads] fp32; selected [n_rows, topk], ascending then -1
 /// Types    bf16 operands, fp32 (or wider) sums, out bf16, once before and once after the inverse rotation
 /// Source   spec 4.4, 4.5

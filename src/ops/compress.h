@@ -6,13 +6,14 @@
 namespace deepinfer::ops {
 
 /// Global KV of a Full layer. The row at position p completes entry j = (p + 1) / r - 1 when (p + 1) % r == 0:
-///   r = 2: c = wkv x, z = wgate x in fp32; per channel softmax of z over the group's two tokens weights c;
-///          latent = RMSNorm(bf16(pooled)). Rows whose group is open leave (c, z) in the tail; the partner of a row
-///          comes from this step or from the tail.
+///   r = 2: c = wkv x, z = wgate x in fp32; per channel softmax of z over the group's two tokens weights c; latent =
+///          RMSNorm(bf16(pooled)). Every row leaves its (c, z) in the tail; the partner of a row comes from
+///          this step or from the tail.
 ///   r = 1: latent = RMSNorm(bf16(wkv x)).
 /// From the latent: index key = mxfp4( rope( RMSNorm_k(wk latent) ) ); compressed entry = nvfp4( rope(latent) ), both
-/// at position j * r. Both are written to the sequence's blocks, which must exist. Shapes   x [n_rows, dim] bf16; wkv,
-/// wgate [head_dim, dim] (wgate null iff r = 1); wk [index_dim, head_dim] Source   spec 4.3, 5, 3.3, 3.4
+/// at position j * r. Both are written to the sequence's blocks, which must exist.
+/// Shapes   x [n_rows, dim] bf16; wkv, wgate [head_dim, dim] (wgate null iff r = 1); wk [index_dim, head_dim]
+/// Source   spec 4.3, 5, 3.3, 3.4
 struct CompressArgs {
   Rows rows;
   const Bf16* x = nullptr;

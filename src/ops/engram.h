@@ -6,8 +6,8 @@ namespace deepinfer::ops {
 
 /// N-gram memory: looks up one table row per hash column, projects them to a key per stream and one value, and adds
 /// gate_s * value to each stream (spec 8.5). A dead token (image span) has gate 0: its streams stay as they are.
-/// Shapes   row_id [n_rows, n_columns]; table codes [table_rows, head_dim], scales [table_rows, head_dim/32];
-///          wkv [(S+1)*dim, n_columns*head_dim]; q_weight, k_weight [S, dim]; streams [n_rows, S, dim]
+/// Shapes   row_id [n_rows, n_columns]; table codes [table_rows, head_dim], scales [table_rows, head_dim/32]; wkv
+///          [(S+1)*dim, n_columns*head_dim]; q_weight, k_weight [S, dim]; streams [n_rows, S, dim]
 /// Types    table E4M3*E8M0 -> bf16 exact -> FP8 activations; wkv -> bf16; gate and update fp32; streams bf16, in place
 /// Source   spec 8.5; 64-bit row arithmetic (tables exceed 2^31 bytes)
 struct EngramArgs {

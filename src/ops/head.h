@@ -5,8 +5,8 @@
 namespace deepinfer::ops {
 
 /// Logits of chosen rows: h = bf16( sum_s carried[t, s] * streams[t, s, :] ); logits = fp32( head RMSNorm(h) ).
-/// Shapes   row [n_out_rows] indices into streams and carried; streams [*, S, dim]; head [vocab, dim];
-///          logits [n_out_rows, vocab]
+/// Shapes   row [n_out_rows] indices into streams and carried; streams [*, S, dim]; head [vocab, dim]; logits
+///          [n_out_rows, vocab]
 /// Types    h and its norm bf16; products of bf16 operands summed in fp32 or wider; logits fp32
 /// Source   spec 10
 struct HeadArgs {

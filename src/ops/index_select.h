@@ -6,17 +6,17 @@
 namespace deepinfer::ops {
 
 /// Lightning indexer: which compressed entries each row attends to.
-///   query    mxfp4( rope( wq_b low ) ) per index head; head weight g = bf16( bf16(weights_proj x) * fp32(weight_scale)
-///   ) score    of entry j: sum over heads of g * ReLU(query . key_j), rounded to bf16 after the dot product, the
-///   product
+///   query    mxfp4( rope( wq_b low ) ) per index head
+///   g        bf16( bf16(weights_proj x) * fp32(weight_scale) ), one a head, signed
+///   score    of entry j: sum over heads of g * ReLU(query . key_j), rounded to bf16 after the dot product, the product
 ///            with g and the sum (fp32, heads ascending)
 ///   visible  j < (position + 1) / r
 ///   selected the top-k of the visible scores, -0 equal to +0, ties to the lowest entry; ascending, then -1
 /// Candidate filter (publish or use; both null in layers without it). publish: per row the best candidate_topk_blocks
 /// blocks of candidate_block_size entries by their largest visible score, the newest visible block always among them,
 /// ties to the lowest block; ascending, then -1; the layer's own selection is not filtered. use: entries outside the
-/// published blocks are not selectable. Shapes   low width Rq; x [n_rows, dim]; wq_b [Hi*Di, Rq]; weights_proj [Hi,
-/// dim]; selected [n_rows, topk];
+/// published blocks are not selectable.
+/// Shapes   low width Rq; x [n_rows, dim]; wq_b [Hi*Di, Rq]; weights_proj [Hi, dim]; selected [n_rows, topk];
 ///          candidates [n_rows, candidate_topk_blocks]
 /// Cost     2*Hi*Di FLOPs a row and visible entry
 /// Source   spec 5

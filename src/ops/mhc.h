@@ -7,7 +7,8 @@ namespace deepinfer::ops {
 /// Writes a sublayer's output back into the residual streams:
 /// streams[t, k, :] = bf16( post[t, k] * y[t, :] + sum_j comb[t, j, k] * streams[t, j, :] ), j ascending, fp32 inside.
 /// Shapes   y [n_rows, dim]; post [n_rows, S]; comb [n_rows, S(j = input), S(k = output)]; streams [n_rows, S, dim] in
-/// place Source   spec 7 (expand)
+///          place
+/// Source   spec 7 (expand)
 struct MhcExpandArgs {
   int32_t n_rows = 0;
   int32_t n_streams = 0;

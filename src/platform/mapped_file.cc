@@ -56,7 +56,8 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
 
   void* data = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) {
-    return Error{Code::kIo, path + ": cannot map " + std::to_string(info.st_size) + " bytes: " + errno_text(errno)};
+    const Code code = errno == ENOMEM ? Code::kOutOfCapacity : Code::kIo;
+    return Error{code, path + ": cannot map " + std::to_string(info.st_size) + " bytes: " + errno_text(errno)};
   }
   file.data_ = static_cast<const std::byte*>(data);
   file.size_ = info.st_size;

@@ -1,9 +1,10 @@
 #include "deepinfer/tokenizer.h"
 
-#include <fstream>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
+#include "platform/mapped_file.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/pre_tokenizer.h"
@@ -14,20 +15,18 @@
 namespace deepinfer {
 namespace {
 
-constexpr std::streamoff kFileBytesMax = std::streamoff{1} << 28;  // 40 times the released file
+constexpr int64_t kFileBytesMax = int64_t{1} << 28;  // 40 times the released file
 
 Result<std::string> read_file(const std::filesystem::path& path) {
   const auto failed = [&path](const std::string& why) {
     return Error{Code::kBadModelFile, path.string() + ": " + why};
   };
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return failed("cannot be opened");
-  const std::streamoff size = file.tellg();
-  if (size < 0 || size > kFileBytesMax)
-    return failed("has " + std::to_string(size) + " bytes, outside [0, " + std::to_string(kFileBytesMax) + "]");
-  std::string text(static_cast<size_t>(size), '\0');
-  file.seekg(0);
-  if (!file.read(text.data(), size)) return failed("cannot be read");
+  DI_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::open(path.string()));
+  if (file.size() > kFileBytesMax) {
+    return failed("has " + std::to_string(file.size()) + " bytes, more than " + std::to_string(kFileBytesMax));
+  }
+  std::string text(static_cast<size_t>(file.size()), '\0');
+  DI_RETURN_IF_ERROR(file.read_at(0, std::as_writable_bytes(std::span(text))));
   return text;
 }
 

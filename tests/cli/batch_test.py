@@ -174,3 +174,43 @@ def test_an_empty_input_leaves_an_empty_output(tmp_path):
     batch(tmp_path, [], code=0)
     assert (tmp_path / "out.jsonl").read_bytes() == b""
     ok("batch", "--model", MODEL, "--input", "/dev/null", "--output", tmp_path / "other.jsonl")
+
+
+@pytest.mark.parametrize("member", ["max_tokens", "stop", "id", "tokens", "unknown"])
+def test_deeply_nested_values_are_refused_and_the_rest_goes_on(tmp_path, member):
+    deep = '{"%s":%s%s}' % (member, "[" * 200_000, "]" * 200_000)
+    done = batch(tmp_path, [deep, {"tokens": [0, 5], "max_tokens": 1}])
+    refused(done, 2, "1 of 2 requests")
+    bad, good = answers(tmp_path)
+    assert "nested deeper than" in bad["error"]["message"] and len(good["token_ids"]) == 1
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"prompt":"\xff"}', '{"max_tokens":"a%s","tokens":[1]}'.__mod__("\u20ac" * 40).encode()]
+)
+def test_an_error_about_odd_text_can_be_resumed(tmp_path, line):
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(line + b'\n{"tokens":[0,17],"max_tokens":1}\n')
+    for _ in range(2):
+        done = run("batch", "--model", MODEL, "--input", source, "--output", tmp_path / "out.jsonl")
+        refused(done, 2, "1 of 2 requests")
+        assert len(answers(tmp_path)) == 2
+
+
+def test_somebody_elses_file_is_not_overwritten(tmp_path):
+    (tmp_path / "out.jsonl").write_text("notes without a line end")
+    refused(batch(tmp_path, [{"tokens": [0, 5]}]), 2, "is no answer")
+    assert (tmp_path / "out.jsonl").read_text() == "notes without a line end"
+
+
+def test_a_file_called_dash_is_not_standard_output(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-").write_text("mine")
+    done = ok("batch", "--model", MODEL, "--input", "-", "--output", "-", stdin='{"tokens":[0,5],"max_tokens":1}\n')
+    assert len(done.objects()) == 1 and (tmp_path / "-").read_text() == "mine"
+
+
+def test_an_id_that_would_be_changed_is_refused(tmp_path):
+    done = batch(tmp_path, ['{"id":123456789012345678901234567890,"tokens":[0]}', '{"id":1.5,"tokens":[0]}'])
+    refused(done, 2, "2 of 2 requests")
+    assert all("64 bits" in answer["error"]["message"] for answer in answers(tmp_path))

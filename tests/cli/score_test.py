@@ -103,3 +103,24 @@ def test_files_that_cannot_be_written_are_told(tmp_path):
 def test_golden_inputs_are_read_as_they_are(tmp_path):
     answers = ok("score", "--model", MODEL, "--input", GOLDEN / "inputs.jsonl").objects()
     assert [(a["name"], a["tokens"]) for a in answers] == [(i["name"], i["tokens"]) for i in golden_inputs()]
+
+
+def test_no_file_is_overwritten_by_accident(tmp_path):
+    source = json_lines(tmp_path / "in.jsonl", INPUTS)
+    before = source.read_text()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for arguments in (
+        ["--output", source],
+        ["--dump-logits", source],
+        ["--output", tmp_path / "o", "--dump-logits", tmp_path / "o"],
+        ["--dump-logits", tmp_path / "link"],
+        ["--dump-logits", tmp_path],
+        ["--dump-logits", "-"],
+    ):
+        done = run("score", "--model", MODEL, "--input", source, *arguments)
+        assert done.code == 2 and len(done.errors) == 1, (arguments, done.errors)
+        assert source.read_text() == before and not (tmp_path / "o").exists() and (tmp_path / "link").is_symlink()
+
+
+def test_deeply_nested_lines_are_refused(tmp_path):
+    refused(score(tmp_path, ['{"tokens":%s%s}' % ("[" * 200_000, "]" * 200_000)]), 2, "line 1", "nested deeper than")

@@ -1,6 +1,7 @@
 """Options, environment variables and bad model directories: exit codes and the one line that says why."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -158,7 +159,7 @@ def test_what_follows_an_option_is_its_value():
         ("DEEPINFER_ENABLE_MTP_VARLEN", "1", 2, ["DEEPINFER_ENABLE_MTP_VARLEN=1", "speculation"]),
         ("DEEPINFER_USE_NEXTN_DECODE", "5", 2, ["DEEPINFER_USE_NEXTN_DECODE=5", "speculation"]),
         ("DEEPINFER_YOCO_PREFILL_TRUNCATION_MODE", "some", 2, ["DEEPINFER_YOCO_PREFILL_TRUNCATION_MODE=some", "compact"]),
-        ("DEEPINFER_YOCO_PREFILL_KEEP_TOKENS", "300", 2, ["DEEPINFER_YOCO_PREFILL_KEEP_TOKENS=300", "140"]),
+        ("DEEPINFER_YOCO_PREFILL_KEEP_TOKENS", "0", 2, ["DEEPINFER_YOCO_PREFILL_KEEP_TOKENS=0", "65536"]),
     ],
 )
 def test_bad_variables(variable, value, code, fragments):
@@ -253,3 +254,31 @@ def test_inspect_and_doctor():
     assert set(json.loads(ok("doctor", "--json").out)["backends"]) >= {"cpu", "ref"}
     assert "backends" in ok("doctor").out
     refused(run("inspect", "--model", "/no/such/model"), 3, "/no/such/model")
+
+
+@pytest.mark.parametrize(
+    "tensor,bad",
+    [
+        ("layers.3.attn.wq_a.weight", b"\x7f"),  # E4M3 NaN
+        ("layers.3.attn.wq_a.scale", b"\xff"),  # E8M0 NaN
+        ("norm.weight", b"\xc0\x7f"),  # bf16 NaN
+        ("layers.0.hc_attn_base", b"\x00\x00\x80\x7f"),  # fp32 infinity
+    ],
+)
+@pytest.mark.parametrize("backend", ["ref", "cpu"])
+def test_a_weight_that_is_no_number_is_refused_by_name(model_copy, backend, tensor, bad):
+    folder, replace = model_copy
+    shard = json.loads((MODEL / "model.safetensors.index.json").read_text())["weight_map"][tensor]
+    content = bytearray((MODEL / shard).read_bytes())
+    n_header = int.from_bytes(content[:8], "little")
+    at = 8 + n_header + json.loads(content[8 : 8 + n_header])[tensor]["data_offsets"][0]
+    content[at : at + len(bad)] = bad
+    replace(shard, bytes(content))
+    refused(run("generate", "--model", folder, *PROMPT, "--backend", backend), 3, tensor, "finite")
+
+
+def test_a_pipe_in_place_of_the_tokenizer_is_refused(model_copy):
+    folder, replace = model_copy
+    replace("tokenizer.json", None)
+    os.mkfifo(folder / "tokenizer.json")
+    refused(run("generate", "--model", folder, *PROMPT), 3, "tokenizer.json")

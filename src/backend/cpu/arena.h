@@ -21,8 +21,8 @@ class Arena {
     return (n * static_cast<int64_t>(sizeof(T)) + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  /// Makes later scopes of up to n_bytes free of allocations.
-  void reserve(int64_t n_bytes);
+  /// Makes later scopes of up to n_bytes free of allocations. False when there is not that much memory.
+  [[nodiscard]] bool reserve(int64_t n_bytes);
 
   /// n uninitialised elements, aligned to 64 bytes.
   template <typename T>

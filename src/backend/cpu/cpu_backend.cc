@@ -73,9 +73,12 @@ class CpuBackend final : public ops::Backend {
 
   Status reserve(const ModelConfig& config, const ops::StepLimits& limits) override {
     const Demand demand = total_demand(config, limits);
-    ctx_.arena.reserve(demand.shared);
-    for (Arena& arena : ctx_.thread_arenas) arena.reserve(demand.per_thread);
-    return {};
+    bool ok = ctx_.arena.reserve(demand.shared);
+    for (Arena& arena : ctx_.thread_arenas) ok = ok && arena.reserve(demand.per_thread);
+    if (ok) return {};
+    return Error{Code::kOutOfCapacity, "no memory for workspaces of " + std::to_string(demand.shared) + " bytes and " +
+                                           std::to_string(demand.per_thread) + " for each of " +
+                                           std::to_string(ctx_.thread_arenas.size()) + " threads"};
   }
 
   Status embed(const ops::EmbedArgs& a) override { return cpu::embed(ctx_, a), Status{}; }

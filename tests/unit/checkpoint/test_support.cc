@@ -24,7 +24,7 @@ std::vector<std::byte> pattern(std::string_view name, int64_t n_bytes) {
   uint64_t state = std::hash<std::string_view>{}(name);
   for (std::byte& byte : bytes) {
     state = state * 6364136223846793005U + 1442695040888963407U;
-    byte = static_cast<std::byte>(state >> 56U);
+    byte = static_cast<std::byte>((state >> 56U) & 0x3fU);  // finite in every type
   }
   return bytes;
 }

@@ -83,9 +83,10 @@ TEST(TailRows, AreThoseOfTheSpecForTheReleasedModel) {
   config.kv_source_layer_ids = {2, 8, 14, 20};
   config.sliding_window = 128;
   config.dspark_block_size = 5;
-  EXPECT_EQ(tail_rows(config, PrefillTail::kFull), 0);
-  EXPECT_EQ(tail_rows(config, PrefillTail::kCompact), 140);
-  EXPECT_EQ(tail_rows(config, PrefillTail::kExact), 2414);
+  EXPECT_EQ(tail_rows(config, {.prefill_tail = PrefillTail::kFull}), 0);
+  EXPECT_EQ(tail_rows(config, {.prefill_tail = PrefillTail::kCompact}), 140);
+  EXPECT_EQ(tail_rows(config, {.prefill_tail = PrefillTail::kCompact, .n_compact_rows = 133}), 133);
+  EXPECT_EQ(tail_rows(config, {.prefill_tail = PrefillTail::kExact}), 2414);
 }
 
 }  // namespace

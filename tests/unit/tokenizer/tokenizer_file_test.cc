@@ -117,7 +117,7 @@ TEST(TokenizerFile, NamesAMissingFile) {
   const auto tokenizer = Tokenizer::open("/nonexistent");
   ASSERT_FALSE(tokenizer.ok());
   EXPECT_EQ(tokenizer.error().code, Code::kBadModelFile);
-  EXPECT_EQ(tokenizer.error().message, "/nonexistent/tokenizer.json: cannot be opened");
+  EXPECT_EQ(tokenizer.error().message, "/nonexistent/tokenizer.json: No such file or directory");
 }
 
 TEST(TokenizerFile, TakesMergesAsPairsAndEscapedLineEnds) {
