@@ -1,5 +1,6 @@
-// Scalar activation functions: the definition that vectorised forms are compared with. Evaluated in double and rounded
-// once, so that the result does not depend on which float routines a libm picks for a CPU. Pure, any thread.
+// Scalar functions of the model: the definition that vectorised forms are compared with. Evaluated as the model's own
+// code does, every step rounded to binary32; exp and log1p are correctly rounded, so that the result does not depend on
+// which float routines a libm picks for a CPU. Pure, any thread.
 #pragma once
 
 namespace deepinfer {
@@ -12,5 +13,8 @@ float silu(float x);
 
 /// The router score sqrt(softplus(x)), where softplus is x above 20 and log1p(e^x) otherwise.
 float softplus_sqrt(float x);
+
+/// 1 / sqrt(x), as two rounded steps.
+float inverse_sqrt(float x);
 
 }  // namespace deepinfer

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "numerics/functions.h"
+
 namespace deepinfer::cpu {
 
 namespace {
@@ -26,7 +28,7 @@ double sum_of_squares(const Bf16* x, int64_t n) {
 
 float inverse_rms(double sum_of_squares, int64_t n, float eps) {
   const float mean = static_cast<float>(sum_of_squares / static_cast<double>(n));
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(mean + eps)));
+  return inverse_sqrt(mean + eps);
 }
 
 void rms_norm(const Bf16* x, const Bf16* weight, int64_t n, float eps, Bf16* y) {

@@ -4,6 +4,7 @@
 #include "numerics/e2m1.h"
 #include "numerics/e4m3.h"
 #include "numerics/e8m0.h"
+#include "numerics/functions.h"
 #include "numerics/rope.h"
 
 namespace deepinfer::ref {
@@ -41,7 +42,7 @@ double sum_of_squares(const float* x, int64_t n) { return dot(x, x, n); }
 
 float inverse_rms(double sum_of_squares, int64_t n, float eps) {
   const float mean = static_cast<float>(sum_of_squares / static_cast<double>(n));
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(mean + eps)));
+  return inverse_sqrt(mean + eps);
 }
 
 void rms_norm(const Bf16* x, const Bf16* weight, int64_t n, float eps, Bf16* y) {

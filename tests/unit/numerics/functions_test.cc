@@ -14,7 +14,8 @@ namespace {
 TEST(SoftplusSqrt, MatchesTheVectors) {
   const auto v = load_vectors().at("router_score");
   for (size_t i = 0; i < v.at("logit").size(); ++i) {
-    EXPECT_EQ(softplus_sqrt(v.at("logit")[i].get<float>()), static_cast<float>(v.at("sqrt_softplus")[i].get<double>()));
+    EXPECT_FLOAT_EQ(softplus_sqrt(v.at("logit")[i].get<float>()),
+                    static_cast<float>(v.at("sqrt_softplus")[i].get<double>()));
   }
 }
 
@@ -22,7 +23,7 @@ TEST(SoftplusSqrt, DoesNotUnderflowAndSwitchesAbove20) {
   EXPECT_GT(softplus_sqrt(-80.0f), 0.0f);
   EXPECT_NEAR(softplus_sqrt(-40.0f), std::exp(-20.0), 1e-14);
   EXPECT_EQ(softplus_sqrt(25.0f), 5.0f);
-  EXPECT_EQ(softplus_sqrt(20.0f), std::sqrt(static_cast<float>(std::log1p(std::exp(20.0)))));
+  EXPECT_FLOAT_EQ(softplus_sqrt(20.0f), std::sqrt(static_cast<float>(std::log1p(std::exp(20.0)))));
   EXPECT_TRUE(std::isnan(softplus_sqrt(std::numeric_limits<float>::quiet_NaN())));
 }
 
@@ -30,7 +31,7 @@ TEST(Sigmoid, LimitsAndSymmetry) {
   EXPECT_EQ(sigmoid(0.0f), 0.5f);
   EXPECT_EQ(sigmoid(200.0f), 1.0f);
   EXPECT_EQ(sigmoid(-1000.0f), 0.0f);
-  for (float x = -20; x <= 20; x += 0.37f) EXPECT_NEAR(sigmoid(x) + sigmoid(-x), 1.0f, 1e-7f);
+  for (float x = -20; x <= 20; x += 0.37f) EXPECT_NEAR(sigmoid(x) + sigmoid(-x), 1.0f, 2e-7f);
 }
 
 TEST(Silu, Limits) {
