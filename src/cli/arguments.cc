@@ -154,12 +154,14 @@ void add_numerics(OptionTable& table, EngineOptions& engine) {
 }
 
 void add_prefill_tail(OptionTable& table, EngineOptions& engine) {
-  // The number of kept tokens follows from the model (window + 2 * (draft block + 1)), which is 140 for the release.
   table
       .add({"--prefill-tail", "MODE", "prompt rows the late layers run on: full, exact or compact (full)",
             set_choice(engine.prefill_tail, prefill_tails())})
-      .variables = {{"DEEPINFER_YOCO_PREFILL_TRUNCATION_MODE", set_choice(engine.prefill_tail, prefill_tails())},
-                    {"DEEPINFER_YOCO_PREFILL_KEEP_TOKENS", set_integer(engine.n_compact_rows, 1, kBatchTokensMax)}};
+      .variables = {{"DEEPINFER_YOCO_PREFILL_TRUNCATION_MODE", set_choice(engine.prefill_tail, prefill_tails())}};
+  table
+      .add({"--compact-rows", "N", "prompt rows that --prefill-tail compact keeps (window + 2 * (draft block + 1))",
+            set_integer(engine.n_compact_rows, 1, kBatchTokensMax)})
+      .variables = {{"DEEPINFER_YOCO_PREFILL_KEEP_TOKENS", set_integer(engine.n_compact_rows, 1, kBatchTokensMax)}};
 }
 
 /// Options whose other values come with later parts of the engine: refused by name, never ignored.

@@ -197,3 +197,14 @@ def test_a_full_disk_is_told():
         process = subprocess.run([PROGRAM, "generate", "--model", MODEL, *map(str, SAMPLED)],
                                  stdout=full, stderr=subprocess.PIPE, timeout=TIMEOUT_S, check=False)
     assert process.returncode == 2 and b"No space left" in process.stderr
+
+
+def test_compact_rows_change_what_compact_sees_and_a_variable_sets_them_too():
+    """On 60 tokens, 4 kept rows are too few for the late layers' window of 8; 15 are all that the last token needs."""
+    tokens = ["--tokens", ",".join(str(3 + 7 * i % 450) for i in range(60)), "--max-tokens", 1, "--logprobs", 4]
+    full = generate(*tokens)[0]["logprobs"]
+    compact = [*tokens, "--prefill-tail", "compact"]
+    assert generate(*compact, "--compact-rows", 15)[0]["logprobs"] == full
+    few = generate(*compact, "--compact-rows", 4)[0]["logprobs"]
+    assert few != full
+    assert generate(*compact, environment={"DEEPINFER_YOCO_PREFILL_KEEP_TOKENS": "4"})[0]["logprobs"] == few

@@ -53,6 +53,7 @@ BAD_GENERATE = [
     ([*PROMPT, "--numerics", "exact"], 2, ["--numerics exact", "deterministic"]),
     ([*PROMPT, "--numerics", "reference", "--backend", "cpu"], 2, ["cpu", "reference"]),
     ([*PROMPT, "--prefill-tail", "half"], 2, ["--prefill-tail half", "compact"]),
+    ([*PROMPT, "--compact-rows", "0"], 2, ["--compact-rows 0", "65536"]),
     ([*PROMPT, "--spec", "auto"], 2, ["--spec auto", "off"]),
     ([*PROMPT, "--spec", "fixed:3"], 2, ["--spec fixed:3", "off"]),
     ([*PROMPT, "--verify", "coupled"], 2, ["--verify", "not available"]),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 #include "base/check.h"
 
@@ -37,6 +38,14 @@ TEST(Result, CarriesMoveOnlyValues) {
   ASSERT_TRUE(r.ok());
   std::unique_ptr<int> p = *std::move(r);
   EXPECT_EQ(*p, 7);
+}
+
+Result<std::vector<int>> three() { return std::vector<int>{1, 2, 3}; }
+
+TEST(Result, ATemporaryCanBeLoopedOver) {
+  int sum = 0;
+  for (const int x : *three()) sum += x;
+  EXPECT_EQ(sum, 6);
 }
 
 TEST(Status, ExitCodesAreTheContract) {
