@@ -68,10 +68,17 @@ ThreadPool::ThreadPool(int n_threads) {
   // With more threads than processors a spinning thread only delays the one it waits for.
   spin_ns_max_ = n_threads <= available_cpus() ? kSpinNsMax : 0;
   workers_.reserve(static_cast<size_t>(n_threads - 1));
-  for (int i = 1; i < n_threads; ++i) workers_.emplace_back([this, i] { worker_loop(i); });
+  try {
+    for (int i = 1; i < n_threads; ++i) workers_.emplace_back([this, i] { worker_loop(i); });
+  } catch (...) {  // the system gives no more threads: those that run must end before the caller hears of it
+    stop();
+    throw;
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
   {
     const std::scoped_lock lock(park_mutex_);
     stop_.store(true);

@@ -40,7 +40,8 @@ class ThreadPool {
  public:
   using Body = FunctionRef<void(int64_t begin, int64_t end)>;
 
-  /// Starts n_threads - 1 workers; the caller of a loop is the remaining one. n_threads >= 1 (checked).
+  /// Starts n_threads - 1 workers; the caller of a loop is the remaining one. n_threads >= 1 (checked). Lets the
+  /// std::system_error of a system that gives no more threads through.
   explicit ThreadPool(int n_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -76,6 +77,7 @@ class ThreadPool {
     std::atomic<uint32_t> n_ranges{0};
   };
 
+  void stop();
   void worker_loop(int thread_idx);
   void take_ranges(uint32_t epoch) noexcept;
   void wait_for_epoch_after(uint32_t seen);

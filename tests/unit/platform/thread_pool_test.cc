@@ -1,10 +1,13 @@
 #include "platform/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <numeric>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -123,6 +126,22 @@ TEST(ThreadPool, CallersOnSeveralThreadsTakeTurns) {
   }
   EXPECT_EQ(sum, 3 * 200 * 45);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need more address space than this leaves
+TEST(ThreadPoolDeathTest, AThreadThatCannotBeStartedIsAnErrorAndNoHang) {
+  const auto start_too_many = [] {
+    const rlimit limit{rlim_t{200} << 20, rlim_t{200} << 20};  // room for a few stacks
+    setrlimit(RLIMIT_AS, &limit);
+    try {
+      const ThreadPool pool(512);
+    } catch (const std::system_error&) {
+      std::exit(7);
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(start_too_many(), ::testing::ExitedWithCode(7), "");
+}
+#endif
 
 TEST(ThreadPoolDeathTest, AnExceptionOutOfABodyEndsTheProcess) {
   EXPECT_DEATH(
