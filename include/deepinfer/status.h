@@ -31,12 +31,13 @@ struct Error {
   std::string message;  // one line; names the thing, the value and the limit
 };
 
-/// Either a value or an Error. Functions return values or `Error{...}` directly; both convert.
-template <typename T>
+/// Either a value or an error, an Error unless a layer has a richer kind (protocol's ApiError). Functions return values
+/// or `Error{...}` directly; both convert.
+template <typename T, typename E = Error>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -53,11 +54,11 @@ class [[nodiscard]] Result {
   const T* operator->() const { return std::get_if<0>(&state_); }
 
   /// Precondition: !ok().
-  [[nodiscard]] const Error& error() const& { return *std::get_if<1>(&state_); }
-  [[nodiscard]] Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
+  [[nodiscard]] const E& error() const& { return *std::get_if<1>(&state_); }
+  [[nodiscard]] E&& error() && { return std::move(*std::get_if<1>(&state_)); }
 
  private:
-  std::variant<T, Error> state_;
+  std::variant<T, E> state_;
 };
 
 /// A Result without a value.
