@@ -24,17 +24,18 @@ void Utf8Stream::push(std::string_view bytes, std::string& out) {
   n_pending_ = 0;
   pending_is_primed_ = false;
   while (!rest.empty()) {
+    const size_t n_good = find_ill_formed(rest).value_or(rest.size());
+    out += rest.substr(0, n_good);
+    only_primed = only_primed && n_good == 0;
+    rest.remove_prefix(n_good);
+    if (rest.empty()) return;
     const Utf8Step step = next_utf8(rest);
     if (step.unit == Utf8Unit::kUnfinished) {
       std::memcpy(pending_, rest.data(), step.n_bytes);
       n_pending_ = step.n_bytes;
       return;
     }
-    if (step.unit == Utf8Unit::kCharacter) {
-      out += rest.substr(0, step.n_bytes);
-    } else if (!(only_primed && step.n_bytes <= n_pending_before)) {
-      out += kReplacementCharacter;
-    }
+    if (!(only_primed && step.n_bytes <= n_pending_before)) out += kReplacementCharacter;
     only_primed = false;
     rest.remove_prefix(step.n_bytes);
   }
