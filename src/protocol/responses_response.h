@@ -1,0 +1,13 @@
+// The response of Responses (OpenAI).
+#pragma once
+
+#include <memory>
+
+#include "protocol/response.h"
+
+namespace deepinfer::protocol {
+
+std::unique_ptr<Response> make_responses_response(const ApiRequest& request, ResponseIdentity identity,
+                                                  bool want_events);
+
+}  // namespace deepinfer::protocol
