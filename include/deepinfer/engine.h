@@ -23,6 +23,8 @@ using Progress = std::function<void(int64_t done, int64_t total)>;
 /// What a caller may watch while a request runs. All members may be empty.
 struct GenerationEvents {
   std::function<void(int32_t sequence, std::string_view text)> on_text;  // text that is certain to stay, in order
+  /// Each token of the answer (never a stop id), before its text. False ends the sequence with this token, as a stop.
+  std::function<bool(int32_t sequence, int32_t token_id)> on_token;
   Progress on_prefill;
 };
 

@@ -35,8 +35,9 @@ inline constexpr int64_t kStopStringBytesMax = 4096;
 inline constexpr int64_t kStopIdsMax = 1024;
 
 enum class FinishReason : uint8_t {
-  kStop,    // a stop id or stop string
-  kLength,  // max_tokens, or the context is full
+  kStop,       // a stop id or stop string
+  kLength,     // max_tokens, or the context is full
+  kToolCalls,  // a stop after calls of tools; only conversations have them, the engine itself never says so
 };
 
 struct TokenAlternative {

@@ -21,9 +21,11 @@ constexpr const char* kProgramHelp =
   batch       a file of requests, one JSON object a line; resumable
   score       log-probabilities and perplexity of given texts or token ids; logits
   tokenize    text to token ids and back
+  render      request bodies (chat, messages, responses) to prompts
+  parse       model output to response bodies and stream events
   inspect     config, layer plan, tensors and memory plan of a model directory
   doctor      what this machine can run, and what is missing
-  bench       kernels | prefill | decode: speed, as JSON lines
+  bench       kernels | prefill | decode | protocol: speed, as JSON lines
 
   --help, --version
 )";
@@ -257,7 +259,52 @@ Status add_stop_string(Request& request, const std::string& text) {
   return {};
 }
 
-OptionTable generate_table(GenerateArguments& a) {
+/// Where the options of --chat are collected; they count only beside it.
+struct ChatOptions {
+  bool chat = false;
+  ChatArguments arguments;
+};
+
+Status set_thinking(ChatArguments& chat, const std::string& text) {
+  chat.effort.reset();
+  chat.thinking = text != "off";
+  if (text == "off" || text == "on") return {};
+  const auto effort = parse_integer(text, 1, 100);
+  if (!effort.ok()) return bad_usage("must be off, on or an effort between 1 and 100");
+  chat.effort = static_cast<int32_t>(*effort);
+  return {};
+}
+
+void add_chat(OptionTable& table, ChatOptions& chat) {
+  table.add({"--chat", "", "the prompt is a user's turn of a conversation", set_flag(chat.chat)});
+  table.add({"--system", "TEXT", "system message (with --chat)", [&chat](const std::string& text) -> Status {
+               if (const auto offset = ill_formed_offset(text)) {
+                 return bad_usage("is not valid UTF-8 at byte " + std::to_string(*offset));
+               }
+               chat.arguments.system = text;
+               return {};
+             }});
+  table.add({"--thinking", "E", "off, on or an effort of 1 to 100 (on, with --chat)",
+             [&chat](const std::string& text) { return set_thinking(chat.arguments, text); }});
+  table.add(
+      {"--tools", "F", "JSON array of tools the model may call (with --chat)", set_name(chat.arguments.tools_file)});
+}
+
+/// What --chat needs and excludes.
+Status check_chat(const OptionTable& table, const ChatOptions& chat) {
+  if (chat.chat) {
+    if (table.given("--tokens")) return bad_usage("--chat and --tokens exclude each other: a turn is text");
+    if (table.given("--no-special"))
+      return bad_usage("--no-special does not go with --chat, where text is never searched for special tokens");
+    return {};
+  }
+  for (const char* name : {"--system", "--thinking", "--tools"}) {
+    if (table.given(name)) return bad_usage(std::string(name) + " needs --chat");
+  }
+  return {};
+}
+
+OptionTable generate_table(GenerateArguments& a, ChatOptions& chat) {
   OptionTable table("deepinfer generate", "--model DIR (--prompt TEXT | --prompt-file F | --tokens IDS) [options]");
   add_model(table, a.engine.model_dir);
   table.add(
@@ -277,6 +324,7 @@ OptionTable generate_table(GenerateArguments& a) {
                a.tokens = *std::move(ids);
                return {};
              }});
+  add_chat(table, chat);
   add_no_special(table, a.special);
   add_sampling(table, a.request);
   table
@@ -289,16 +337,14 @@ OptionTable generate_table(GenerateArguments& a) {
   table.add({"--json", "", "one JSON object an answer and line", set_flag(a.json)});
   table.add({"--stats", "", "times and speed, on standard error and in the JSON", set_flag(a.stats)});
   add_engine(table, a.engine, a.log_level);
-  for (const char* name : {"--chat", "--system", "--thinking", "--tools", "--regex", "--json-schema", "--json-object",
-                           "--ebnf", "--image"}) {
-    table.refuse(name);
-  }
+  for (const char* name : {"--regex", "--json-schema", "--json-object", "--ebnf", "--image"}) table.refuse(name);
   return table;
 }
 
 Result<Arguments> parse_generate(Words words) {
   GenerateArguments a;
-  OptionTable table = generate_table(a);
+  ChatOptions chat;
+  OptionTable table = generate_table(a, chat);
   if (const Status status = table.parse(words, environment_value); !status.ok()) return status.error();
   if (table.wants_help()) return Arguments(ShowText{table.help()});
   const int n_prompts = int{a.prompt.has_value()} + int{a.prompt_file.has_value()} + int{a.tokens.has_value()};
@@ -306,6 +352,8 @@ Result<Arguments> parse_generate(Words words) {
     return bad_usage("exactly one of --prompt, --prompt-file and --tokens is needed, " + std::to_string(n_prompts) +
                      " are given");
   }
+  if (const Status status = check_chat(table, chat); !status.ok()) return status.error();
+  if (chat.chat) a.chat = std::move(chat.arguments);
   if (a.request.n_logprobs && !a.json) {
     return bad_usage("--logprobs " + std::to_string(*a.request.n_logprobs) +
                      ": needs --json, which has a place for them");
@@ -379,6 +427,23 @@ Result<Arguments> parse_tokenize(Words words) {
   return Arguments(std::move(a));
 }
 
+Result<Arguments> parse_protocol(Words words, bool is_parse) {
+  ProtocolArguments a;
+  a.is_parse = is_parse;
+  OptionTable table(std::string("deepinfer ") + (is_parse ? "parse" : "render"),
+                    "--model DIR --api NAME <lines >lines");
+  add_model(table, a.model_dir);
+  table.add({"--api", "NAME", "form of the requests: chat, messages or responses (required)",
+             set_choice<protocol::Api>(a.api, {{"chat", protocol::Api::kChat},
+                                               {"messages", protocol::Api::kMessages},
+                                               {"responses", protocol::Api::kResponses}})});
+  if (const Status status = table.parse(words, environment_value); !status.ok()) return status.error();
+  if (table.wants_help()) return Arguments(ShowText{table.help()});
+  if (!table.given("--api")) return bad_usage("--api is needed: chat, messages or responses");
+  if (const Status status = check_model(a.model_dir); !status.ok()) return status.error();
+  return Arguments(std::move(a));
+}
+
 Result<Arguments> parse_inspect(Words words) {
   InspectArguments a;
   OptionTable table("deepinfer inspect", "--model DIR [options]");
@@ -446,16 +511,29 @@ Result<Arguments> parse_model_bench(Words words, bool is_decode) {
   return Arguments(std::move(a));
 }
 
+Result<Arguments> parse_protocol_bench(Words words) {
+  ProtocolBenchArguments a;
+  OptionTable table("deepinfer bench protocol", "[options]");
+  table.add({"--model", "DIR", "also time the encoding of the prompt with this tokenizer", set_name(a.model_dir)})
+      .variables = {{"DEEPINFER_HF_MODEL_DIR", set_name(a.model_dir)}};
+  table.add({"--runs", "N", "runs of each case, in turns (5)", set_integer(a.n_runs, 5, 1000)});
+  table.refuse("--plot");
+  if (const Status status = table.parse(words, environment_value); !status.ok()) return status.error();
+  if (table.wants_help()) return Arguments(ShowText{table.help()});
+  return Arguments(std::move(a));
+}
+
 Result<Arguments> parse_bench(Words words) {
   const std::string what = words.empty() ? "" : words.front();
   if (what == "kernels") return parse_kernel_bench(words.subspan(1));
   if (what == "prefill" || what == "decode") return parse_model_bench(words.subspan(1), what == "decode");
-  for (const char* later : {"grammar", "protocol", "sweep", "serve"}) {
+  if (what == "protocol") return parse_protocol_bench(words.subspan(1));
+  for (const char* later : {"grammar", "sweep", "serve"}) {
     if (what == later) return bad_usage("bench " + what + ": not available in this build");
   }
-  const std::string usage = "usage: deepinfer bench kernels | prefill | decode [options]";
+  const std::string usage = "usage: deepinfer bench kernels | prefill | decode | protocol [options]";
   if (what == "--help" || what == "-h") return Arguments(ShowText{usage + "\n"});
-  return bad_usage(what.empty() ? usage : "bench " + shown(what) + ": must be kernels, prefill or decode");
+  return bad_usage(what.empty() ? usage : "bench " + shown(what) + ": must be kernels, prefill, decode or protocol");
 }
 
 }  // namespace
@@ -470,10 +548,11 @@ Result<Arguments> parse_arguments(std::span<const std::string> arguments) {
   if (command == "batch") return parse_batch(rest);
   if (command == "score") return parse_score(rest);
   if (command == "tokenize") return parse_tokenize(rest);
+  if (command == "render" || command == "parse") return parse_protocol(rest, command == "parse");
   if (command == "inspect") return parse_inspect(rest);
   if (command == "doctor") return parse_doctor(rest);
   if (command == "bench") return parse_bench(rest);
-  for (const char* later : {"chat", "serve", "render", "parse", "grammar"}) {
+  for (const char* later : {"chat", "serve", "grammar"}) {
     if (command == later) return bad_usage(command + ": not available in this build");
   }
   return bad_usage("unknown command " + shown(command) + "; see deepinfer --help");

@@ -12,6 +12,7 @@
 #include "deepinfer/options.h"
 #include "deepinfer/request.h"
 #include "deepinfer/status.h"
+#include "protocol/api_error.h"
 
 namespace deepinfer::cli {
 
@@ -28,9 +29,18 @@ struct ShowText {
   std::string text;
 };
 
+/// --chat and what goes with it: the prompt becomes the user's turn of a conversation.
+struct ChatArguments {
+  std::optional<std::string> system;
+  bool thinking = true;
+  std::optional<int32_t> effort;          // 1 to 100
+  std::optional<std::string> tools_file;  // a JSON array in the form of Chat Completions `tools`
+};
+
 struct GenerateArguments {
   EngineOptions engine;
   LogLevel log_level = LogLevel::kInfo;
+  std::optional<ChatArguments> chat;
   Request request;  // without its prompt, which is exactly one of these:
   std::optional<std::string> prompt;
   std::optional<std::string> prompt_file;
@@ -66,6 +76,13 @@ struct TokenizeArguments {
   bool special = true;
 };
 
+/// render and parse: which of the three wire formats the lines are in.
+struct ProtocolArguments {
+  std::string model_dir;
+  protocol::Api api = protocol::Api::kChat;
+  bool is_parse = false;
+};
+
 struct InspectArguments {
   EngineOptions engine;
   bool json = false;
@@ -84,6 +101,11 @@ struct KernelBenchArguments {
   int32_t n_runs = 5;
 };
 
+struct ProtocolBenchArguments {
+  int32_t n_runs = 5;
+  std::string model_dir;  // empty: no tokenizer, token ids are left out
+};
+
 struct ModelBenchArguments {
   EngineOptions engine;
   LogLevel log_level = LogLevel::kInfo;
@@ -93,8 +115,9 @@ struct ModelBenchArguments {
   int32_t n_runs = 5;
 };
 
-using Arguments = std::variant<ShowText, GenerateArguments, BatchArguments, ScoreArguments, TokenizeArguments,
-                               InspectArguments, DoctorArguments, KernelBenchArguments, ModelBenchArguments>;
+using Arguments =
+    std::variant<ShowText, GenerateArguments, BatchArguments, ScoreArguments, TokenizeArguments, ProtocolArguments,
+                 InspectArguments, DoctorArguments, KernelBenchArguments, ModelBenchArguments, ProtocolBenchArguments>;
 
 /// `arguments` without the program's name.
 /// Errors   kInvalidArgument names option, value and limit; kBadModelFile when a model is needed and none is given

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/chat.h"
 #include "cli/commands.h"
 #include "cli/earlier_answers.h"
 #include "cli/json_answers.h"
@@ -40,66 +41,100 @@ Result<int64_t> count_requests(const std::string& path) {
 class BatchRun {
  public:
   BatchRun(const BatchArguments& arguments, Engine engine, EarlierAnswers earlier)
-      : arguments_(arguments), engine_(std::move(engine)), earlier_(std::move(earlier)) {}
+      : arguments_(arguments),
+        engine_(std::move(engine)),
+        specials_(protocol::SpecialTokens::of(engine_.tokenizer())),
+        earlier_(std::move(earlier)) {}
 
   Status run_line(const std::string& line, int64_t line_number);
   /// Call at the end of the input.
   Status finish();
 
  private:
-  Result<Request> read(BatchLine& line) const;
+  /// A line's request with its prompt.
+  struct Prepared {
+    Request request;
+    std::optional<protocol::OutputSettings> chat;  // how to read the answer to messages
+  };
+
+  Result<Prepared> read(BatchLine& line) const;
+  Result<std::string> answer(const Prepared& prepared, const std::string& id_json);
   Status write(const std::string& lines);
 
   const BatchArguments& arguments_;
   Engine engine_;
+  Result<protocol::SpecialTokens> specials_;  // an error where the tokenizer knows no conversations
   EarlierAnswers earlier_;
   std::optional<Output> output_;  // opened when the first new answer is there
   int64_t n_requests_ = 0;
   int64_t n_failed_ = 0;
 };
 
-Result<Request> BatchRun::read(BatchLine& line) const {
+Result<BatchRun::Prepared> BatchRun::read(BatchLine& line) const {
   if (!line.request.ok()) return line.request.error();
   BatchRequest batch = *std::move(line.request);
+  Prepared prepared{.request = std::move(batch.request)};
+  Request& request = prepared.request;
+  request.stop_ids.insert(request.stop_ids.end(), arguments_.stop_ids.begin(), arguments_.stop_ids.end());
   if (batch.text) {
     Result<std::vector<int32_t>> ids = engine_.encode_prompt(*batch.text, batch.special && arguments_.special);
     if (!ids.ok()) return ids.error();
-    batch.request.prompt = *std::move(ids);
+    request.prompt = *std::move(ids);
   }
-  std::vector<int32_t>& stop_ids = batch.request.stop_ids;
-  stop_ids.insert(stop_ids.end(), arguments_.stop_ids.begin(), arguments_.stop_ids.end());
-  return std::move(batch.request);
+  if (batch.chat) {
+    if (!specials_.ok()) return specials_.error();
+    const Result<protocol::Conversation> conversation = chat_conversation(*batch.chat);
+    if (!conversation.ok()) return conversation.error();
+    Result<ChatPrompt> prompt =
+        chat_prompt(*conversation, std::exchange(request.stop_strings, {}), engine_.tokenizer(), *specials_);
+    if (!prompt.ok()) return prompt.error();
+    request.prompt = std::move(prompt->ids);
+    prepared.chat = std::move(prompt->output);
+  }
+  return prepared;
+}
+
+Result<std::string> BatchRun::answer(const Prepared& prepared, const std::string& id_json) {
+  const Request& request = prepared.request;
+  AnswerOptions options{
+      .id_json = id_json, .logprobs = request.n_logprobs.has_value(), .stats = arguments_.stats, .chat = nullptr};
+  std::string lines;
+  if (prepared.chat) {
+    const Result<ChatAnswers> result = generate_chat(engine_, request, *prepared.chat, *specials_, {}, {});
+    if (!result.ok()) return result.error();
+    for (size_t i = 0; i < result->completions.size(); ++i) {
+      options.chat = &result->answers[i];
+      lines += completion_line(result->completions[i], options) + "\n";
+    }
+    return lines;
+  }
+  const Result<std::vector<Completion>> completions = engine_.generate(request);
+  if (!completions.ok()) return completions.error();
+  for (const Completion& completion : *completions) lines += completion_line(completion, options) + "\n";
+  return lines;
 }
 
 Status BatchRun::run_line(const std::string& line, int64_t line_number) {
   ++n_requests_;
   BatchLine parsed = read_batch_line(line);
-  const Result<Request> request = read(parsed);
+  const Result<Prepared> prepared = read(parsed);
   ExpectedAnswer expected{.line_number = line_number, .id_json = parsed.id_json};
-  if (request.ok()) {
-    expected.n_prompt_tokens = static_cast<int64_t>(request->prompt.size());
-    expected.n_sequences = request->n_sequences;
+  if (prepared.ok()) {
+    expected.n_prompt_tokens = static_cast<int64_t>(prepared->request.prompt.size());
+    expected.n_sequences = prepared->request.n_sequences;
   } else {
-    expected.error_message = request.error().message;
+    expected.error_message = prepared.error().message;
   }
   const Result<EarlierAnswers::Found> found = earlier_.take(expected);
   if (!found.ok()) return found.error();
   if (*found == EarlierAnswers::Found::kError) ++n_failed_;
   if (*found != EarlierAnswers::Found::kNothing) return {};
 
-  const Result<std::vector<Completion>> completions =
-      request.ok() ? engine_.generate(*request) : Result<std::vector<Completion>>(request.error());
-  std::string lines;
-  if (completions.ok()) {
-    const AnswerOptions options{
-        .id_json = parsed.id_json, .logprobs = request->n_logprobs.has_value(), .stats = arguments_.stats};
-    for (const Completion& completion : *completions) lines += completion_line(completion, options) + "\n";
-  } else {
-    if (completions.error().code == Code::kDeviceLost) return completions.error();
-    ++n_failed_;
-    lines = error_line(completions.error(), parsed.id_json) + "\n";
-  }
-  return write(lines);
+  Result<std::string> lines = prepared.ok() ? answer(*prepared, parsed.id_json) : Result<std::string>(prepared.error());
+  if (lines.ok()) return write(*lines);
+  if (lines.error().code == Code::kDeviceLost) return lines.error();
+  ++n_failed_;
+  return write(error_line(lines.error(), parsed.id_json) + "\n");
 }
 
 Status BatchRun::write(const std::string& lines) {

@@ -5,6 +5,7 @@
 
 #include "bench/backends.h"
 #include "bench/model_bench.h"
+#include "bench/protocol_bench.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 
@@ -30,6 +31,10 @@ Status run_model_bench(const ModelBenchArguments& arguments) {
                                  .n_steps = arguments.n_steps,
                                  .n_runs = arguments.n_runs},
                                 bar.callback(), stdout);
+}
+
+Status run_protocol_bench(const ProtocolBenchArguments& arguments) {
+  return bench::run_protocol_bench({.n_runs = arguments.n_runs, .model_dir = arguments.model_dir}, stdout);
 }
 
 }  // namespace deepinfer::cli

@@ -3,8 +3,10 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "cli/chat.h"
 #include "cli/commands.h"
 #include "cli/json_answers.h"
 #include "cli/line_io.h"
@@ -53,9 +55,30 @@ class TextPrinter {
   int32_t current_ = -1;
 };
 
-Result<std::vector<int32_t>> prompt_ids(const Engine& engine, const GenerateArguments& arguments) {
-  if (arguments.tokens) return *arguments.tokens;
-  if (arguments.prompt) return engine.encode_prompt(*arguments.prompt, arguments.special);
+/// What the model thinks, apart from its answer: on standard error.
+class ReasoningPrinter {
+ public:
+  explicit ReasoningPrinter(bool is_on) : is_on_(is_on) {}
+
+  void print(std::string_view text) {
+    if (!is_on_) return;
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    is_open_ = true;
+  }
+
+  /// A blank line between the reasoning and what follows it.
+  void end() {
+    if (std::exchange(is_open_, false)) std::fputs("\n\n", stderr);
+  }
+
+ private:
+  bool is_on_;
+  bool is_open_ = false;
+};
+
+/// The text of --prompt or --prompt-file.
+Result<std::string> prompt_text(const GenerateArguments& arguments) {
+  if (arguments.prompt) return *arguments.prompt;
   Result<std::string> text = read_file("--prompt-file", *arguments.prompt_file, Tokenizer::kTextBytesMax);
   if (!text.ok()) return text.error();
   const std::string where = "--prompt-file " + shown(*arguments.prompt_file) + ": the prompt is ";
@@ -63,6 +86,13 @@ Result<std::vector<int32_t>> prompt_ids(const Engine& engine, const GenerateArgu
   if (const auto offset = ill_formed_offset(*text)) {
     return Error{Code::kInvalidArgument, where + "not valid UTF-8 at byte " + std::to_string(*offset)};
   }
+  return text;
+}
+
+Result<std::vector<int32_t>> prompt_ids(const Engine& engine, const GenerateArguments& arguments) {
+  if (arguments.tokens) return *arguments.tokens;
+  const Result<std::string> text = prompt_text(arguments);
+  if (!text.ok()) return text.error();
   return engine.encode_prompt(*text, arguments.special);
 }
 
@@ -80,13 +110,10 @@ void tell_stats(const Engine& engine, const Completion& completion) {
   tell(text);
 }
 
-}  // namespace
-
-Status run_generate(const GenerateArguments& arguments) {
-  Result<Engine> engine = open_engine(arguments.engine, arguments.log_level);
-  if (!engine.ok()) return engine.error();
+/// Raw text in, running text out.
+Status generate_text(Engine& engine, const GenerateArguments& arguments) {
   Request request = arguments.request;
-  Result<std::vector<int32_t>> ids = prompt_ids(*engine, arguments);
+  Result<std::vector<int32_t>> ids = prompt_ids(engine, arguments);
   if (!ids.ok()) return ids.error();
   request.prompt = *std::move(ids);
 
@@ -99,7 +126,7 @@ Status run_generate(const GenerateArguments& arguments) {
       printer.print(sequence, text);
     };
   }
-  const Result<std::vector<Completion>> completions = engine->generate(request, events);
+  const Result<std::vector<Completion>> completions = engine.generate(request, events);
   bar.clear();
   if (!completions.ok()) return completions.error();
 
@@ -110,9 +137,66 @@ Status run_generate(const GenerateArguments& arguments) {
       const Status status = Output::standard().write(completion_line(completion, options) + "\n");
       if (!status.ok()) return status;
     }
-    if (arguments.stats) tell_stats(*engine, completion);
+    if (arguments.stats) tell_stats(engine, completion);
   }
   return {};
+}
+
+/// A turn in; the answer goes to standard output, what the model thinks to standard error, calls follow as JSON lines.
+Status generate_turn(Engine& engine, const GenerateArguments& arguments) {
+  const Result<protocol::SpecialTokens> specials = protocol::SpecialTokens::of(engine.tokenizer());
+  if (!specials.ok()) return specials.error();
+  Result<std::string> user = prompt_text(arguments);
+  if (!user.ok()) return user.error();
+  const Result<protocol::Conversation> conversation = chat_conversation(*arguments.chat, *std::move(user));
+  if (!conversation.ok()) return conversation.error();
+  Request request = arguments.request;
+  Result<ChatPrompt> prompt =
+      chat_prompt(*conversation, std::exchange(request.stop_strings, {}), engine.tokenizer(), *specials);
+  if (!prompt.ok()) return prompt.error();
+  request.prompt = std::move(prompt->ids);
+
+  ProgressBar bar("prompt", ProgressBar::Unit::kCount, arguments.log_level >= LogLevel::kInfo);
+  TextPrinter printer(request.n_sequences);
+  ReasoningPrinter reasoning(arguments.log_level >= LogLevel::kInfo);
+  OnChatText on_text;
+  if (!arguments.json) {
+    on_text = [&](int32_t sequence, protocol::Section section, std::string_view text) {
+      bar.clear();
+      if (section == protocol::Section::kReasoning) return reasoning.print(text);
+      reasoning.end();
+      printer.print(sequence, text);
+    };
+  }
+  const Result<ChatAnswers> result = generate_chat(engine, request, prompt->output, *specials, on_text, bar.callback());
+  bar.clear();
+  if (!result.ok()) return result.error();
+  reasoning.end();
+
+  for (size_t i = 0; i < result->completions.size(); ++i) {
+    const ChatAnswer& answer = result->answers[i];
+    if (arguments.json) {
+      const AnswerOptions options{
+          .logprobs = request.n_logprobs.has_value(), .stats = arguments.stats, .chat = &answer};
+      const Status status = Output::standard().write(completion_line(result->completions[i], options) + "\n");
+      if (!status.ok()) return status;
+    } else {
+      for (const protocol::ToolCall& call : answer.tool_calls) {
+        printer.print(static_cast<int32_t>(i), "\n" + tool_call_json(call));
+      }
+    }
+    if (arguments.stats) tell_stats(engine, result->completions[i]);
+  }
+  if (!arguments.json) printer.finish();
+  return {};
+}
+
+}  // namespace
+
+Status run_generate(const GenerateArguments& arguments) {
+  Result<Engine> engine = open_engine(arguments.engine, arguments.log_level);
+  if (!engine.ok()) return engine.error();
+  return arguments.chat ? generate_turn(*engine, arguments) : generate_text(*engine, arguments);
 }
 
 }  // namespace deepinfer::cli

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "protocol/json.h"
+
 namespace deepinfer::cli {
 
 namespace {
@@ -38,18 +40,54 @@ Json stats_of(const Completion& completion) {
           {"decode_tokens_per_second", per_second(timing.n_decode_steps, timing.decode_seconds)}};
 }
 
+const char* finish_name(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kToolCalls:
+      return "tool_calls";
+  }
+  return "error";
+}
+
 }  // namespace
 
 std::string completion_line(const Completion& completion, const AnswerOptions& options) {
   Json object = object_with_id(options.id_json);
   object["text"] = completion.text;
   object["token_ids"] = completion.token_ids;
-  object["finish_reason"] = completion.finish_reason == FinishReason::kStop ? "stop" : "length";
+  object["finish_reason"] = finish_name(completion.finish_reason);
   object["usage"] = {{"prompt_tokens", completion.usage.n_prompt_tokens},
                      {"completion_tokens", completion.usage.n_completion_tokens}};
   if (options.logprobs) object["logprobs"] = logprobs_of(completion);
   if (options.stats) object["stats"] = stats_of(completion);
-  return line_of(object);
+  if (options.chat == nullptr) return line_of(object);
+  if (!options.chat->reasoning.empty()) object["reasoning"] = options.chat->reasoning;
+  std::string line = line_of(object);
+  if (options.chat->tool_calls.empty()) return line;
+  // The calls' arguments keep the spelling of their numbers and their repeated keys, which a DOM would lose.
+  line.pop_back();
+  line += ",\"tool_calls\":[";
+  for (const protocol::ToolCall& call : options.chat->tool_calls) {
+    if (&call != options.chat->tool_calls.data()) line += ',';
+    line += tool_call_json(call);
+  }
+  return line += "]}";
+}
+
+std::string tool_call_json(const protocol::ToolCall& call) {
+  std::string out = "{\"name\":";
+  json::append_quoted(call.name, out);
+  out += ",\"arguments\":";
+  const Result<json::Value> arguments = json::parse(call.arguments);
+  if (arguments.ok() && arguments->is(json::Kind::kObject)) {
+    json::append(*arguments, json::Style::kCompact, out);
+  } else {
+    json::append_quoted(call.arguments, out);
+  }
+  return out += '}';
 }
 
 std::string error_line(const Error& error, const std::string& id_json) {

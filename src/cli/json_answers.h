@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "cli/chat.h"
 #include "deepinfer/engine.h"
 #include "deepinfer/request.h"
 #include "deepinfer/status.h"
@@ -17,10 +18,14 @@ struct AnswerOptions {
   std::string id_json;  // JSON text, empty: none
   bool logprobs = false;
   bool stats = false;
+  const ChatAnswer* chat = nullptr;  // borrowed; adds what a conversation's answer has besides its text
 };
 
-/// {"id"?, "text", "token_ids", "finish_reason", "usage", "logprobs"?, "stats"?}
+/// {"id"?, "text", "token_ids", "finish_reason", "usage", "logprobs"?, "stats"?, "reasoning"?, "tool_calls"?}
 std::string completion_line(const Completion& completion, const AnswerOptions& options);
+
+/// {"name", "arguments"}: arguments as the model wrote them when they are a JSON object, else as a string.
+std::string tool_call_json(const protocol::ToolCall& call);
 
 /// {"id"?, "error": {"kind", "message"}}
 std::string error_line(const Error& error, const std::string& id_json);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "deepinfer/options.h"
+#include "protocol/json.h"
 
 namespace deepinfer::cli {
 
@@ -16,11 +17,10 @@ namespace {
 using Json = nlohmann::json;
 
 // Members of later parts of the engine: answered by name, as their options are.
-constexpr std::array kNotAvailable = {"messages", "chat",        "system",      "thinking", "tools",
-                                      "regex",    "json_schema", "json_object", "ebnf",     "image"};
+constexpr std::array kNotAvailable = {"regex", "json_schema", "json_object", "ebnf", "image"};
 
-// Members of requests nest two deep; more is refused before anything walks it.
-constexpr int kDepthMax = 16;
+// Schemas of tools nest; more than this is refused before anything walks it.
+constexpr int kDepthMax = 128;
 
 /// Messages quote the input, which need not be UTF-8; they are, so that an answer reads back as it was written.
 Error bad(const std::string& message) {
@@ -152,13 +152,45 @@ Status read_member(const std::string& key, const Json& value, BatchRequest& batc
   return bad("unknown member \"" + key + "\"");
 }
 
-Result<BatchRequest> read_request(const Json& object) {
+/// "thinking": the words and numbers of --thinking.
+Status read_thinking(const Json& value, ChatMembers& chat) {
+  chat.thinking = value != "off";
+  if (value == "off" || value == "on") return {};
+  if (value.is_number()) return read_integer("thinking", value, 1, 100, chat.effort);
+  return bad(must_be("thinking", value, "\"off\", \"on\" or a whole number between 1 and 100"));
+}
+
+/// messages, tools and thinking. The first two go to the protocol layer as they are spelt.
+Result<std::optional<ChatMembers>> read_chat(const Json& object, std::string_view line) {
+  if (!object.contains("messages")) {
+    for (const char* name : {"tools", "thinking"}) {
+      if (object.contains(name)) return bad(std::string(name) + " goes with messages");
+    }
+    return std::optional<ChatMembers>();
+  }
+  ChatMembers chat;
+  const Result<json::Value> spelt = json::parse(line);
+  if (!spelt.ok()) return bad(spelt.error().message);
+  chat.messages = json::to_string(*spelt->find("messages"), json::Style::kCompact);
+  if (const json::Value* tools = spelt->find("tools")) chat.tools = json::to_string(*tools, json::Style::kCompact);
+  if (object.contains("thinking")) {
+    if (const Status status = read_thinking(object.at("thinking"), chat); !status.ok()) return status.error();
+  }
+  if (object.contains("no_special")) return bad("no_special does not go with messages, whose text is never searched");
+  return std::optional<ChatMembers>(std::move(chat));
+}
+
+Result<BatchRequest> read_request(const Json& object, std::string_view line) {
   BatchRequest batch;
+  Result<std::optional<ChatMembers>> chat = read_chat(object, line);
+  if (!chat.ok()) return chat.error();
+  batch.chat = *std::move(chat);
   for (const auto& [key, value] : object.items()) {
-    if (key == "id") continue;
+    if (key == "id" || key == "messages" || key == "tools" || key == "thinking") continue;
     if (const Status status = read_member(key, value, batch); !status.ok()) return status.error();
   }
-  if (batch.text.has_value() == object.contains("tokens")) return bad("exactly one of prompt and tokens is needed");
+  const int n_prompts = int{batch.text.has_value()} + int{batch.chat.has_value()} + int{object.contains("tokens")};
+  if (n_prompts != 1) return bad("exactly one of prompt, messages and tokens is needed");
   if (batch.text && batch.text->empty()) return bad("the prompt is empty");
   return batch;
 }
@@ -169,11 +201,11 @@ BatchLine read_batch_line(std::string_view line) {
   const Result<Json> object = read_object(line);
   if (!object.ok()) return {"", object.error()};
   const auto id = object->find("id");
-  if (id == object->end()) return {"", read_request(*object)};
+  if (id == object->end()) return {"", read_request(*object, line)};
   if (!id->is_string() && !id->is_number_integer()) {
     return {"", bad(must_be("id", *id, "a string or a whole number of 64 bits"))};
   }
-  return {id->dump(), read_request(*object)};
+  return {id->dump(), read_request(*object, line)};
 }
 
 Result<ScoreLine> read_score_line(std::string_view line) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/chat.h"
 #include "deepinfer/request.h"
 #include "deepinfer/status.h"
 
@@ -16,6 +17,7 @@ namespace deepinfer::cli {
 struct BatchRequest {
   Request request;                  // its prompt is set when the line has "tokens"
   std::optional<std::string> text;  // "prompt"
+  std::optional<ChatMembers> chat;  // "messages" and what goes with them
   bool special = true;
 };
 

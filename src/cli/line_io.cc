@@ -106,6 +106,26 @@ Status Output::write(std::string_view bytes) {
   return {};
 }
 
+Status answer_lines(const std::function<std::string(const std::string& line, int64_t line_number, bool* ok)>& answer) {
+  Result<LineReader> input = LineReader::open("standard input", "-");
+  if (!input.ok()) return input.error();
+  Output output = Output::standard();
+  int64_t n_failed = 0;
+  std::string line;
+  while (true) {
+    const Result<bool> more = input->next(line);
+    if (!more.ok()) return more.error();
+    if (!*more) break;
+    bool ok = true;
+    const std::string text = answer(line, input->n_lines(), &ok) + "\n";
+    if (!ok) ++n_failed;
+    if (const Status status = output.write(text); !status.ok()) return status;
+  }
+  if (n_failed == 0) return {};
+  return Error{Code::kInvalidArgument,
+               std::to_string(n_failed) + " of " + std::to_string(input->n_lines()) + " lines could not be done"};
+}
+
 Result<std::string> read_file(const std::string& option, const std::string& path, int64_t n_bytes_max) {
   FileHandle file(0);
   if (path != "-") {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,6 +73,11 @@ class Output {
   std::string name_;
   FileHandle file_;
 };
+
+/// Answers every line of standard input with one line of standard output, in order. `answer` clears `*ok` for a line that
+/// could not be done.
+/// Errors   kInvalidArgument at the end when there was such a line; kIo
+Status answer_lines(const std::function<std::string(const std::string& line, int64_t line_number, bool* ok)>& answer);
 
 /// Whole text of a file, at most `n_bytes_max`.
 Result<std::string> read_file(const std::string& option, const std::string& path, int64_t n_bytes_max);

@@ -22,10 +22,12 @@ struct Run {
   Status operator()(const BatchArguments& arguments) const { return run_batch(arguments); }
   Status operator()(const ScoreArguments& arguments) const { return run_score(arguments); }
   Status operator()(const TokenizeArguments& arguments) const { return run_tokenize(arguments); }
+  Status operator()(const ProtocolArguments& arguments) const { return run_protocol(arguments); }
   Status operator()(const InspectArguments& arguments) const { return run_inspect(arguments); }
   Status operator()(const DoctorArguments& arguments) const { return run_doctor(arguments); }
   Status operator()(const KernelBenchArguments& arguments) const { return run_kernel_bench(arguments); }
   Status operator()(const ModelBenchArguments& arguments) const { return run_model_bench(arguments); }
+  Status operator()(const ProtocolBenchArguments& arguments) const { return run_protocol_bench(arguments); }
 };
 
 Status run(const std::vector<std::string>& words) {

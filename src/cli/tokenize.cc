@@ -42,24 +42,10 @@ std::string answer_plain(const Tokenizer& tokenizer, const TokenizeArguments& ar
 Status run_tokenize(const TokenizeArguments& arguments) {
   const Result<Tokenizer> tokenizer = Tokenizer::open(arguments.model_dir);
   if (!tokenizer.ok()) return tokenizer.error();
-  Result<LineReader> input = LineReader::open("standard input", "-");
-  if (!input.ok()) return input.error();
-  Output output = Output::standard();
-  int64_t n_failed = 0;
-  std::string line;
-  while (true) {
-    const Result<bool> more = input->next(line);
-    if (!more.ok()) return more.error();
-    if (!*more) break;
-    bool ok = true;
-    const std::string answer = arguments.json ? answer_line(*tokenizer, line, &ok)
-                                              : answer_plain(*tokenizer, arguments, line, input->n_lines(), &ok);
-    if (!ok) ++n_failed;
-    if (const Status status = output.write(answer + "\n"); !status.ok()) return status;
-  }
-  if (n_failed == 0) return {};
-  return Error{Code::kInvalidArgument,
-               std::to_string(n_failed) + " of " + std::to_string(input->n_lines()) + " lines could not be done"};
+  return answer_lines([&](const std::string& line, int64_t line_number, bool* ok) {
+    return arguments.json ? answer_line(*tokenizer, line, ok)
+                          : answer_plain(*tokenizer, arguments, line, line_number, ok);
+  });
 }
 
 }  // namespace deepinfer::cli

@@ -159,8 +159,10 @@ Result<Completion> Engine::State::run_sequence(const Request& request, int32_t s
     }
     answer.token_ids.push_back(token);
     if (request.n_logprobs) answer.logprobs.push_back(token_logprobs(logits, token, *request.n_logprobs));
+    const bool is_wanted = !events.on_token || events.on_token(sequence, token);
     emit(text.push(token));
-    if (text.stopped() || static_cast<int64_t>(answer.token_ids.size()) == n_new_max) break;
+    if (!is_wanted) answer.finish_reason = FinishReason::kStop;
+    if (!is_wanted || text.stopped() || static_cast<int64_t>(answer.token_ids.size()) == n_new_max) break;
     DI_RETURN_IF_ERROR(runner.decode(token, logits));
     ++answer.timing.n_decode_steps;
   }

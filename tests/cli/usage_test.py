@@ -81,7 +81,15 @@ BAD_GENERATE = [
     (["--tokens", "1,512"], 2, ["512", "511"]),
     (["--tokens", ",".join(["5"] * 9), "--context", "8"], 2, ["9 tokens", "8"]),
     *[([*PROMPT, option], 2, [option, "not available"]) for option in
-      ("--chat", "--system", "--thinking", "--tools", "--regex", "--json-schema", "--json-object", "--ebnf", "--image")],
+      ("--regex", "--json-schema", "--json-object", "--ebnf", "--image")],
+    *[([*PROMPT, option, "on"], 2, [option, "needs --chat"]) for option in ("--system", "--thinking", "--tools")],
+    (["--chat", "--tokens", "1"], 2, ["--chat", "--tokens"]),
+    ([*PROMPT, "--chat", "--no-special"], 2, ["--no-special", "--chat"]),
+    ([*PROMPT, "--chat", "--thinking", "0"], 2, ["--thinking 0", "between 1 and 100"]),
+    ([*PROMPT, "--chat", "--thinking", "101"], 2, ["--thinking 101", "between 1 and 100"]),
+    ([*PROMPT, "--chat", "--system", b"\xff"], 2, ["--system", "UTF-8 at byte 0"]),
+    ([*PROMPT, "--chat", "--tools", "/no/such/file"], 2, ["--tools /no/such/file", "No such file"]),
+    ([*PROMPT, "--chat", "--tools", "/dev/null"], 2, ["--tools /dev/null", "not valid JSON"]),
 ]
 
 
@@ -101,10 +109,13 @@ def run_raw(arguments):
         ([], 2, ["command", "--help"]),
         (["frobnicate"], 2, ["unknown command frobnicate"]),
         (["--frobnicate"], 2, ["--frobnicate"]),
-        *[([name], 2, [name, "not available"]) for name in ("chat", "serve", "render", "parse", "grammar")],
+        *[([name], 2, [name, "not available"]) for name in ("chat", "serve", "grammar")],
+        (["render"], 2, ["--api"]),
+        (["render", "--api", "smoke"], 2, ["--api smoke", "chat, messages, responses"]),
+        (["parse", "--api", "chat"], 3, ["no model", "--model"]),
         (["bench"], 2, ["kernels", "prefill", "decode"]),
         (["bench", "all"], 2, ["all", "kernels"]),
-        *[(["bench", name], 2, [name, "not available"]) for name in ("grammar", "protocol", "sweep", "serve")],
+        *[(["bench", name], 2, [name, "not available"]) for name in ("grammar", "sweep", "serve")],
         (["bench", "kernels", "--plot", "x.png"], 2, ["--plot", "not available"]),
         (["bench", "kernels", "--small", "--filter", "no such case"], 2, ["no such case"]),
         (["bench", "prefill", "--model", MODEL, "--tokens", "0"], 2, ["--tokens 0"]),

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "deepinfer/tokenizer.h"
-#include "tests/unit/tokenizer/tiny_tokenizer.h"
+#include "tests/support/tiny_tokenizer.h"
 #include "tokenizer/utf8.h"
 
 namespace deepinfer {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/unit/tokenizer/tiny_tokenizer.h"
+#include "tests/support/tiny_tokenizer.h"
 
 namespace deepinfer {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "deepinfer/tokenizer.h"
-#include "tests/unit/tokenizer/tiny_tokenizer.h"
+#include "tests/support/tiny_tokenizer.h"
 
 namespace deepinfer {
 namespace {

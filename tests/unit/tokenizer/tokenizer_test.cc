@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "tests/unit/tokenizer/tiny_tokenizer.h"
+#include "tests/support/tiny_tokenizer.h"
 
 namespace deepinfer {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/unit/tokenizer/tiny_tokenizer.h"
+#include "tests/support/tiny_tokenizer.h"
 
 #include <gtest/gtest.h>
 
