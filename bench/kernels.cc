@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "bench/ceilings.h"
 #include "bench/op_case.h"
+#include "bench/quantile.h"
 #include "platform/cpu_features.h"
 
 #ifndef DI_COMMIT
@@ -50,11 +51,6 @@ Status run_once(Lane& lane, const OpCase& op_case, CacheEviction* eviction, bool
     lane.total_seconds += seconds;
   }
   return {};
-}
-
-/// Value below which a share of the sorted times lies.
-double quantile(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
 }
 
 std::string json_string(const std::string& text) {

@@ -8,6 +8,7 @@
 #include "bench/backends.h"
 #include "bench/ceilings.h"
 #include "bench/model_cost.h"
+#include "bench/quantile.h"
 #include "checkpoint/checkpoint.h"
 #include "engine/sequence_runner.h"
 #include "platform/cpu_features.h"
@@ -21,11 +22,6 @@ namespace deepinfer::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Value below which a share of the sorted times lies.
-double quantile(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
-}
 
 const char* name_of(Numerics numerics) {
   switch (numerics) {

@@ -21,8 +21,7 @@ class Counter : public protocol::OutputEvents {
  public:
   void on_reasoning(std::string_view text) override { n_bytes_ += text.size(); }
   void on_answer(std::string_view text) override { n_bytes_ += text.size(); }
-  void on_call_begin() override { ++n_bytes_; }
-  void on_call_name(std::string_view text) override { n_bytes_ += text.size(); }
+  void on_call_begin(std::string_view name) override { n_bytes_ += name.size() + 1; }
   void on_call_arguments(std::string_view json) override { n_bytes_ += json.size(); }
   void on_call_end() override { ++n_bytes_; }
   [[nodiscard]] size_t n_bytes() const { return n_bytes_; }

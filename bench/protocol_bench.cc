@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "bench/output_parser_bench.h"
+#include "bench/quantile.h"
 #include "platform/cpu_features.h"
 #include "protocol/output_parser.h"
 #include "protocol/prompt.h"
@@ -193,10 +194,6 @@ Status add_encode_case(const std::string& model_dir, std::vector<Case>& cases) {
 }
 
 // --- output ----------------------------------------------------------------------------------------------------------
-
-double quantile(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
-}
 
 void print(const Json& line, std::FILE* out) {
   std::fprintf(out, "%s\n", line.dump().c_str());
