@@ -64,8 +64,7 @@ class ChatReader : private protocol::OutputEvents {
     answer_.text += text;
     on_text_(protocol::Section::kAnswer, text);
   }
-  void on_call_begin() override { answer_.tool_calls.emplace_back(); }
-  void on_call_name(std::string_view text) override { answer_.tool_calls.back().name += text; }
+  void on_call_begin(std::string_view name) override { answer_.tool_calls.push_back({"", std::string(name), ""}); }
   void on_call_arguments(std::string_view json) override { answer_.tool_calls.back().arguments += json; }
   void on_call_end() override {}
 

@@ -158,6 +158,7 @@ class ChatReader {
     if (!message.is_prefix) return;
     if (!is_last) prefix.refuse("true is allowed in the last message only");
     if (!conversation_.tools.empty()) prefix.refuse("true is not allowed together with tools");
+    if (calls_.has_calls()) prefix.refuse("true is not allowed in a conversation with tool calls");
     if (conversation_.response_format == ResponseFormat::kJsonObject)
       prefix.refuse("true is not allowed together with the response format json_object");
   }

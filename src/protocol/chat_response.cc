@@ -119,7 +119,7 @@ class ChunkStream {
 };
 
 /// One choice: its chunks, and its message as the fold of them.
-class ChatChoice final : public CallEvents {
+class ChatChoice final : public OutputEvents {
  public:
   ChatChoice(ChunkStream& stream, const CallOrder& order, const std::string& response_id, int32_t index, bool reasons)
       : stream_(stream), order_(order), response_id_(response_id), index_(index), reasons_(reasons) {}
@@ -145,7 +145,6 @@ class ChatChoice final : public CallEvents {
   }
 
   void finish(BackendFinish finish, bool has_stop_string) {
-    start_pending_call();
     finish_reason_ = finish_reason_of(finish, has_stop_string, !calls_.empty());
   }
 
@@ -178,7 +177,7 @@ class ChatChoice final : public CallEvents {
     std::string arguments;  // escaped
   };
 
-  void start_call(std::string_view name) override {
+  void on_call_begin(std::string_view name) override {
     order_.check_choice(index_);
     const auto call_index = static_cast<int32_t>(calls_.size());
     calls_.push_back({make_call_id(response_id_, index_, call_index), std::string(name), {}});
@@ -190,8 +189,9 @@ class ChatChoice final : public CallEvents {
     stream_.close(std::move(chunk), "null", "");
   }
 
-  void add_arguments(std::string_view json) override {
+  void on_call_arguments(std::string_view json) override {
     order_.check_choice(index_);
+    DI_CHECK(!calls_.empty());
     const std::string_view piece = append_piece(json, calls_.back().arguments);
     if (!stream_.want_events()) return;
     std::string chunk = open_call_chunk(piece.size());
@@ -201,7 +201,7 @@ class ChatChoice final : public CallEvents {
     stream_.close(std::move(chunk), "null", "");
   }
 
-  void end_call() override {}
+  void on_call_end() override {}
 
   void send_text(std::string_view delta, std::string_view piece, std::string_view delta_end) {
     if (!stream_.want_events()) return;

@@ -1,5 +1,5 @@
 // What the readers of the three APIs share about conversations: content, tools, which result answers which call, and the
-// checks of the finished conversation. Implemented in request.cc. One request's state; any thread.
+// checks of the finished conversation. One request's state; any thread.
 #pragma once
 
 #include <cstdint>
@@ -65,10 +65,13 @@ class CallTracker {
   void add_result(const Field& field, std::string_view id);
   /// What comes next is no result: all calls must be answered. `place` is where it stands, for the error.
   void close(const Field& place);
+  /// Whether any turn so far had calls.
+  [[nodiscard]] bool has_calls() const { return has_calls_; }
 
  private:
   Words words_;
   bool is_open_ = false;
+  bool has_calls_ = false;
   size_t n_answered_ = 0;
   std::vector<std::string> turn_;                // ids of its calls
   std::unordered_map<std::string, bool> calls_;  // id → answered

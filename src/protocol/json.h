@@ -40,7 +40,7 @@ struct Member {
 
 struct Limits {
   size_t n_bytes_max = size_t{64} << 20;
-  int32_t depth_max = 128;           // arrays and objects open at once
+  int32_t depth_max = 127;           // arrays and objects open at once
   int64_t n_values_max = 4'000'000;  // 100 bytes of memory each
 };
 

@@ -269,7 +269,7 @@ class MessagesReader {
     if (input.is_missing()) return input.refuse("missing, needs the arguments of the call");
     message.tool_calls.push_back({.id = std::string(id.needed_text()),
                                   .name = std::string(block["name"].needed_text()),
-                                  .arguments = json::to_string(input.value(), json::Style::kCompact)});
+                                  .arguments = json::to_string(input.value(), json::Style::kPython)});
     calls_.add_call(id, message.tool_calls.back().id);
   }
 

@@ -72,7 +72,7 @@ std::string_view delta_head(BlockType type) {
   DI_CHECK(false);
 }
 
-class MessagesResponse final : public Response, private CallEvents {
+class MessagesResponse final : public Response, private OutputEvents {
  public:
   MessagesResponse(const ApiRequest& request, ResponseIdentity identity, bool want_events)
       : identity_(std::move(identity)), stop_(request.stop), want_events_(want_events), order_(1) {}
@@ -94,7 +94,6 @@ class MessagesResponse final : public Response, private CallEvents {
   }
 
   void finish_choice(int32_t index, BackendFinish finish, std::optional<int32_t> stop_index) override {
-    start_pending_call();
     order_.finish_choice(index);
     close_block();
     finish_reason_ = finish_reason_of(finish, stop_index.has_value(), n_calls_ > 0);
@@ -145,21 +144,22 @@ class MessagesResponse final : public Response, private CallEvents {
   void on_reasoning(std::string_view text) override { add_text(BlockType::kThinking, text); }
   void on_answer(std::string_view text) override { add_text(BlockType::kText, text); }
 
-  void start_call(std::string_view name) override {
+  void on_call_begin(std::string_view name) override {
     order_.check_choice(0);
     const std::string id = make_call_id(identity_.id, 0, n_calls_++);
     open_block({BlockType::kToolUse, {}, id, std::string(name)});
   }
 
-  void add_arguments(std::string_view json) override {
+  void on_call_arguments(std::string_view json) override {
     order_.check_choice(0);
+    DI_CHECK(is_open_ && blocks_.back().type == BlockType::kToolUse);
     blocks_.back().text += json;
     if (!want_events_) return;
     std::string piece;
     send_delta(append_piece(json, piece));
   }
 
-  void end_call() override { close_block(); }
+  void on_call_end() override { close_block(); }
 
   void add_text(BlockType type, std::string_view text) {
     order_.check_choice(0);

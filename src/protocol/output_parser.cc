@@ -306,8 +306,7 @@ void OutputParser::Impl::act(Action action, OutputEvents& events) {
       return enter(State::kName);
     case Action::kEndName:
       ++n_calls_;
-      events.on_call_begin();
-      if (!name_.empty()) events.on_call_name(name_);
+      events.on_call_begin(name_);
       is_open_ = false;
       needs_separator_ = true;
       return enter(State::kArguments);

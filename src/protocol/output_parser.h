@@ -18,10 +18,9 @@ class OutputEvents {
   virtual ~OutputEvents() = default;
   virtual void on_reasoning(std::string_view text) = 0;
   virtual void on_answer(std::string_view text) = 0;
-  /// A call begins, once its name is complete: it follows at once and whole, or not at all if it is empty. Then come the
-  /// arguments, then the end; there is no end when the answer is cut.
-  virtual void on_call_begin() = 0;
-  virtual void on_call_name(std::string_view text) = 0;
+  /// A call begins; its whole name is known, and may be empty. Its arguments follow, then its end; there is no end when
+  /// the answer is cut.
+  virtual void on_call_begin(std::string_view name) = 0;
   /// A piece of the arguments: joined they are a JSON object, as far as the model wrote JSON for its non-string values.
   virtual void on_call_arguments(std::string_view json) = 0;
   virtual void on_call_end() = 0;

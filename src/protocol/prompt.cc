@@ -99,7 +99,9 @@ class Writer {
  public:
   explicit Writer(const Conversation& conversation)
       : conversation_(conversation),
-        offers_tools_(!conversation.tools.empty() && conversation.tool_choice != ToolChoice::kNone) {}
+        offers_tools_(!conversation.tools.empty() && conversation.tool_choice != ToolChoice::kNone),
+        says_format_(conversation.response_format == ResponseFormat::kJsonObject ||
+                     conversation.response_format == ResponseFormat::kJsonSchema) {}
 
   Prompt write() {
     const std::vector<Turn> turns = group_turns(conversation_.messages);
@@ -118,9 +120,8 @@ class Writer {
  private:
   /// The effort line, the leading system message, the tools and the response format share one <｜System｜>.
   void write_opening(const Message* system) {
-    const bool says_format = conversation_.response_format == ResponseFormat::kJsonObject ||
-                             conversation_.response_format == ResponseFormat::kJsonSchema;
-    if (system == nullptr && !conversation_.thinking && !offers_tools_ && !says_format) return;
+    const bool says_effort = conversation_.thinking && !conversation_.messages.empty();
+    if (system == nullptr && !says_effort && !offers_tools_ && !says_format_) return;
     special(Special::kSystem);
     if (conversation_.thinking) {
       text("Reasoning Effort: " + std::to_string(conversation_.effort) +
@@ -128,7 +129,7 @@ class Writer {
     }
     if (system != nullptr) content(*system);
     if (offers_tools_) write_tools();
-    if (says_format) write_format();
+    if (says_format_) write_format();
   }
 
   void write_tools() {
@@ -198,7 +199,7 @@ class Writer {
     const bool has_content =
         message.content.size() > 1 || (message.content.size() == 1 && !message.content[0].text.empty());
     const bool has_reasoning = message.reasoning && !message.reasoning->empty();
-    const bool is_first = index == 0 && !offers_tools_;  // tools put a system turn in front
+    const bool is_first = index == 0 && !offers_tools_ && !says_format_;  // those put a system turn in front
     const bool shows_reasoning =
         conversation_.thinking &&
         (message.is_prefix ? !is_first || (has_reasoning && !has_content) : offers_tools_ && !is_first);
@@ -341,6 +342,7 @@ class Writer {
 
   const Conversation& conversation_;
   const bool offers_tools_;
+  const bool says_format_;
   Prompt prompt_;
 };
 

@@ -259,13 +259,17 @@ void read_stop(const Field& stop, bool may_be_text, const RequestLimits& limits,
   for (size_t idx = 0; idx < stop.size() && stop.ok(); ++idx) add(stop.item(idx));
 }
 
-void read_thinking(const Field& thinking, const Field& effort, Conversation& out) {
-  static constexpr Spelling<bool> kTypes[] = {{"enabled", true}, {"adaptive", true}, {"disabled", false}};
+void read_effort_field(const Field& effort, Conversation& out) {
   const auto level = read_effort(effort);
   if (level == kEffortNone)
     out.thinking = false;
   else
     out.effort = level.value_or(kEffortHigh);
+}
+
+void read_thinking(const Field& thinking, const Field& effort, Conversation& out) {
+  static constexpr Spelling<bool> kTypes[] = {{"enabled", true}, {"adaptive", true}, {"disabled", false}};
+  read_effort_field(effort, out);
   if (!thinking.may_be(Kind::kObject)) return;
   const auto type = thinking["type"].needed_one_of(kTypes);
   out.thinking = type.value_or(out.thinking);

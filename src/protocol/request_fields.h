@@ -123,6 +123,8 @@ void read_sampling(const Field& body, SamplingFields& out);
 /// A list of strings, or one string where the API allows that.
 void read_stop(const Field& stop, bool may_be_text, const RequestLimits& limits, std::vector<std::string>& out);
 
+/// none: no thinking; a word or a number: how much.
+void read_effort_field(const Field& effort, Conversation& out);
 /// `thinking` and the API's effort field. An explicit thinking.type wins over the effort "none".
 void read_thinking(const Field& thinking, const Field& effort, Conversation& out);
 

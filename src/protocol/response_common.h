@@ -69,25 +69,4 @@ class CallOrder {
   int32_t n_open_;
 };
 
-/// Output events whose calls start with their whole name, and which check the order of the parser's reports. A call
-/// without on_call_name() has an empty name.
-class CallEvents : public OutputEvents {
- public:
-  void on_call_begin() final;
-  void on_call_name(std::string_view text) final;
-  void on_call_arguments(std::string_view json) final;
-  void on_call_end() final;
-
- protected:
-  virtual void start_call(std::string_view name) = 0;
-  virtual void add_arguments(std::string_view json) = 0;
-  virtual void end_call() = 0;
-  /// To be called before the choice is over: a call of which nothing but on_call_begin() came starts now.
-  void start_pending_call();
-
- private:
-  enum class CallState : uint8_t { kNone, kBegun, kStarted };
-  CallState call_state_ = CallState::kNone;
-};
-
 }  // namespace deepinfer::protocol

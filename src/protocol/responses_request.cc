@@ -127,12 +127,12 @@ class ItemsReader {
     if (content.may_be(Kind::kArray)) {
       for (size_t idx = 0; idx < content.size() && content.ok(); ++idx) {
         const Field part = content.item(idx);
-        if (!part.needs(Kind::kObject) || !part["type"].needed_one_of(kReasoningTypes)) return;
+        if (!part.needs(Kind::kObject) || (part["type"].is_given() && !part["type"].one_of(kReasoningTypes))) return;
         if (idx > 0) text += '\n';
         text += part["text"].needed_text();
       }
     }
-    if (text.empty() && encrypted.text().value_or("") != "")
+    if (encrypted.text().value_or("") != "" && text.empty())
       return encrypted.refuse("not supported, only whoever encrypted the reasoning can read it");
     if (!turn_.tool_calls.empty()) {
       end_turn();
@@ -352,11 +352,9 @@ void read_settings(const Field& body, const RequestLimits& limits, ApiRequest& o
   const auto n_top = body["top_logprobs"].integer(0, kTopMax);
   out.logprobs = n_top.value_or(0) > 0;
   if (out.logprobs) out.n_top_logprobs = static_cast<int32_t>(*n_top);
-  read_stop(body["stop"], true, limits, out.stop);
   const Field reasoning = body["reasoning"];
-  const Field thinking = body["thinking"];
   if (reasoning.may_be(Kind::kObject)) reasoning["summary"].one_of(kSummaries);
-  read_thinking(thinking, reasoning["effort"], out.conversation);
+  read_effort_field(reasoning["effort"], out.conversation);
   const Field text = body["text"];
   if (text.may_be(Kind::kObject)) {
     text["verbosity"].one_of(kVerbosities);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
@@ -58,15 +59,15 @@ std::string part_json(ItemType type, std::string_view text) {
   return out;
 }
 
-/// "space::tool" is how the prompt calls a tool that was declared in a namespace.
-void set_tool_name(std::string_view name, Item& call) {
-  constexpr std::string_view kSeparator = "::";
-  const size_t at = name.find(kSeparator);
-  if (at != std::string_view::npos) {
-    call.tool_namespace = name.substr(0, at);
-    name.remove_prefix(at + kSeparator.size());
+constexpr std::string_view kNamespaceSeparator = "::";
+
+/// "space::tool" is how the prompt calls a tool that was declared in a namespace. No other name holds the separator.
+std::unordered_set<std::string> namespaced_tools(const Conversation& conversation) {
+  std::unordered_set<std::string> names;
+  for (const ToolDefinition& tool : conversation.tools) {
+    if (tool.name.find(kNamespaceSeparator) != std::string::npos) names.insert(tool.name);
   }
-  call.name = name;
+  return names;
 }
 
 /// What a response says of its settings when the request did not.
@@ -150,10 +151,14 @@ void append_item(const Item& item, std::string& out) {
   writer.close();
 }
 
-class ResponsesResponse final : public Response, private CallEvents {
+class ResponsesResponse final : public Response, private OutputEvents {
  public:
   ResponsesResponse(const ApiRequest& request, ResponseIdentity identity, bool want_events)
-      : identity_(std::move(identity)), want_events_(want_events), settings_(settings_json(request.echo)), order_(1) {}
+      : identity_(std::move(identity)),
+        want_events_(want_events),
+        settings_(settings_json(request.echo)),
+        namespaced_tools_(namespaced_tools(request.conversation)),
+        order_(1) {}
 
   void begin(const ResponseUsage& /*usage*/) override {
     order_.begin();
@@ -167,7 +172,6 @@ class ResponsesResponse final : public Response, private CallEvents {
   }
 
   void finish_choice(int32_t index, BackendFinish finish, std::optional<int32_t> stop_index) override {
-    start_pending_call();
     order_.finish_choice(index);
     finish_reason_ = finish_reason_of(finish, stop_index.has_value(), n_calls_ > 0);
     close_item(is_cut() ? kIncomplete : kCompleted);
@@ -203,21 +207,27 @@ class ResponsesResponse final : public Response, private CallEvents {
   void on_reasoning(std::string_view text) override { add_text(ItemType::kReasoning, text); }
   void on_answer(std::string_view text) override { add_text(ItemType::kMessage, text); }
 
-  void start_call(std::string_view name) override {
+  void on_call_begin(std::string_view name) override {
     order_.check_choice(0);
     Item call = new_item(ItemType::kCall, "fc_");
     call.call_id = make_call_id(identity_.id, 0, n_calls_++);
-    set_tool_name(name, call);
+    call.name = name;
+    if (namespaced_tools_.contains(call.name)) {
+      const size_t at = name.find(kNamespaceSeparator);
+      call.tool_namespace = name.substr(0, at);
+      call.name = name.substr(at + kNamespaceSeparator.size());
+    }
     open_item(std::move(call));
   }
 
-  void add_arguments(std::string_view json) override {
+  void on_call_arguments(std::string_view json) override {
     order_.check_choice(0);
+    DI_CHECK(is_open_ && items_.back().type == ItemType::kCall);
     send_delta(append_piece(json, items_.back().text));
   }
 
   /// The item stays open: if it is the last one, its status depends on how the response finishes.
-  void end_call() override {}
+  void on_call_end() override {}
 
   void add_text(ItemType type, std::string_view text) {
     order_.check_choice(0);
@@ -377,6 +387,7 @@ class ResponsesResponse final : public Response, private CallEvents {
   ResponseIdentity identity_;
   bool want_events_;
   std::string settings_;  // members of the response object
+  const std::unordered_set<std::string> namespaced_tools_;
   CallOrder order_;
   std::vector<StreamEvent> events_;
   int64_t n_events_ = 0;

@@ -127,14 +127,24 @@ constexpr size_t kNumKeywords = std::size(kKeywords);
 constexpr auto kByName = [](const Keyword& a, const Keyword& b) { return a.name < b.name; };
 static_assert(std::is_sorted(std::begin(kKeywords), std::end(kKeywords), kByName));
 
+/// That which `$schema` names, else the newest; 0 for one that is not known, whose rules nobody here can follow.
 uint8_t dialect_of(const Value& schema) {
   constexpr std::pair<std::string_view, uint8_t> kNames[] = {
-      {"draft-04", kDraft4}, {"draft-06", kDraft6}, {"draft-07", kDraft7}, {"2019-09", k2019}};
+      {"draft-04/schema", kDraft4},    {"draft-06/schema", kDraft6},    {"draft-07/schema", kDraft7},
+      {"draft/2019-09/schema", k2019}, {"draft/2020-12/schema", k2020}, {"schema", k2020},
+  };
   const Value* name = schema.find("$schema");
   if (name == nullptr || !name->is(Kind::kString)) return k2020;
-  for (const auto& [part, dialect] : kNames)
-    if (name->text.find(part) != std::string::npos) return dialect;
-  return k2020;
+  std::string_view url = name->text;
+  for (const std::string_view start : {"http://json-schema.org/", "https://json-schema.org/"}) {
+    if (!url.starts_with(start)) continue;
+    url.remove_prefix(start.size());
+    if (url.ends_with('#')) url.remove_suffix(1);
+    for (const auto& [path, dialect] : kNames)
+      if (url == path) return dialect;
+    return 0;
+  }
+  return 0;
 }
 
 bool is_type_name(const Value& value) {
@@ -238,6 +248,7 @@ class Walk {
   explicit Walk(const Value& root) : root_(root), dialect_(dialect_of(root)) {}
 
   std::optional<std::string> run() {
+    if (dialect_ == 0) return "$schema: " + quoted_for_message(root_.find("$schema")->text) + " is no known dialect";
     if (check_schema(root_) && check_references()) return std::nullopt;
     return path_.empty() ? problem_ : path_ + ": " + problem_;
   }
@@ -256,7 +267,7 @@ class Walk {
   }
 
   bool check_schema(const Value& schema) {
-    if (schema.is(Kind::kBool)) return true;
+    if (schema.is(Kind::kBool) && dialect_ != kDraft4) return true;
     if (!schema.is(Kind::kObject)) return fail(schema, "an object or a boolean");
     // Where a key repeats, the last one counts.
     std::array<const Value*, kNumKeywords> found{};
@@ -274,6 +285,13 @@ class Walk {
   bool check_keyword(const Keyword& keyword, const Value& value, const Value& schema) {
     if (!has_leaf_shape(value, keyword.shape)) return fail(value, wanted_by(keyword.shape));
     if (keyword.shape == Shape::kText) return note_reference(keyword.name, value, schema);
+    // draft-04 knows booleans in two places only, no empty list of required names, and no whole number spelt 1e1.
+    const bool may_be_boolean = keyword.name == "additionalProperties" || keyword.name == "additionalItems";
+    if (dialect_ == kDraft4 && may_be_boolean && value.is(Kind::kBool)) return true;
+    if (dialect_ == kDraft4 && keyword.name == "required" && value.items.empty())
+      return fail(value, "an array of at least one name");
+    if (dialect_ == kDraft4 && keyword.shape == Shape::kCount && value.text.find_first_of(".eE") != std::string::npos)
+      return fail(value, wanted_by(keyword.shape));
     if (keyword.shape == Shape::kSchema) return check_schema(value);
     if (keyword.shape == Shape::kSchemas || keyword.shape == Shape::kSchemaOrAny) return check_items(value);
     return !value.is(Kind::kObject) || check_members(keyword.shape, value);

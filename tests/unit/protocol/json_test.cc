@@ -84,9 +84,9 @@ TEST(Json, RefusesLoneSurrogates) {
 
 TEST(Json, HoldsItsLimits) {
   const auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
-  EXPECT_TRUE(parse(nested(128)).ok());
-  expect_refused(nested(129), "deeper than 128 levels");
-  expect_refused(std::string(10'000'000, '['), "deeper than 128 levels");
+  EXPECT_TRUE(parse(nested(127)).ok());
+  expect_refused(nested(128), "deeper than 127 levels");
+  expect_refused(std::string(10'000'000, '['), "deeper than 127 levels");
   EXPECT_FALSE(parse("[1,2,3]", {.n_values_max = 3}).ok());
   EXPECT_TRUE(parse("[1,2,3]", {.n_values_max = 4}).ok());
   EXPECT_FALSE(parse("[1,2,3]", {.n_bytes_max = 6}).ok());

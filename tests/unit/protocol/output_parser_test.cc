@@ -150,7 +150,7 @@ TEST(OutputParser, ReadsCalls) {
       {kAnswer, call_with("k string=\"true\">v"), "", "", {{"f", "{}", true}}},  // no quote, no parameter
   });
   EXPECT_EQ(parse(kAnswer, block(kCallF)).section, Section::kFinished);
-  EXPECT_EQ(parse(kAnswer, block(kCallF)).record.order, "cnje");
+  EXPECT_EQ(parse(kAnswer, block(kCallF)).record.order, "cje");
 }
 
 TEST(OutputParser, KeepsKeysAndMakesThemJson) {

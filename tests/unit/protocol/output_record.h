@@ -23,12 +23,12 @@ class OutputRecord : public OutputEvents {
 
   void on_reasoning(std::string_view text) override { add('r', reasoning, text); }
   void on_answer(std::string_view text) override { add('a', answer, text); }
-  void on_call_begin() override {
+  void on_call_begin(std::string_view name) override {
     DI_CHECK(calls.empty() || calls.back().is_complete);
     order += 'c';
     calls.emplace_back();
+    calls.back().name = name;
   }
-  void on_call_name(std::string_view text) override { add('n', calls.back().name, text); }
   void on_call_arguments(std::string_view json) override { add('j', calls.back().arguments, json); }
   void on_call_end() override {
     DI_CHECK(!calls.back().is_complete);

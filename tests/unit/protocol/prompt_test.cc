@@ -126,6 +126,18 @@ TEST(Prompt, KeepsTheReasoningOfAPrefixThatStandsAlone) {
   EXPECT_EQ(shown(thinking({prefix})), "{B}{S}{E75}{A}{T}half a thought");
 }
 
+TEST(Prompt, CountsTheFormatBlockAsATurnInFrontOfAPrefix) {
+  Message prefix = assistant("");
+  prefix.is_prefix = true;
+  Conversation conversation = thinking({prefix});
+  conversation.response_format = ResponseFormat::kJsonSchema;
+  conversation.response_schema = json::parse("{}").value();
+  EXPECT_TRUE(shown(conversation).ends_with("{A}{T}")) << shown(conversation);
+  EXPECT_EQ(render(conversation).output.start, OutputStart::kReasoning);
+}
+
+TEST(Prompt, SaysNoEffortWhereNobodySaysAnything) { EXPECT_EQ(shown(thinking({})), "{B}{A}{T}"); }
+
 TEST(Prompt, OpensTheCallsBlockForARequiredCall) {
   Conversation conversation = chat({say(Role::kUser, "do")});
   conversation.tools = {{"f", "", std::nullopt, false}, {"g", "", std::nullopt, false}};

@@ -129,13 +129,22 @@ TEST(Request, ReadsChatMessages) {
         {"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},
       {"role":"tool","tool_call_id":"1","content":[]},
       {"role":"latest_reminder","content":"soon"},
-      {"role":"assistant","content":"An","prefix":true}])");
+      {"role":"assistant","content":"An"}])");
   EXPECT_EQ(outline(request.conversation),
             "system: rules\nuser: a <http://i/1>\nassistant [r]: 1=f({})\ntool 1: \nlatest_reminder: soon\n"
-            "assistant: An...\n");
+            "assistant: An\n");
   const ImageSource& image = *request.conversation.messages[1].content[1].image;
   EXPECT_EQ(image.detail, "high");
   EXPECT_EQ(image.field, "messages[2].content[1].image_url.url");
+}
+
+TEST(Request, LetsAPrefixContinueAPlainConversationOnly) {
+  const std::string prefix = R"({"role":"assistant","content":"An","prefix":true})";
+  const std::string call = R"({"role":"assistant","tool_calls":[
+      {"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":""})";
+  EXPECT_EQ(outline(accepted(Api::kChat, "\"messages\":[" + prefix + "]").conversation), "assistant: An...\n");
+  EXPECT_EQ(refusal(Api::kChat, "\"messages\":[" + call + "," + prefix + "]"),
+            "messages[2].prefix: true is not allowed in a conversation with tool calls");
 }
 
 TEST(Request, ReadsMessagesBlocks) {
@@ -148,7 +157,7 @@ TEST(Request, ReadsMessagesBlocks) {
         {"type":"image","source":{"type":"base64","media_type":"image/jpg","data":"AA=="}}]}],
       "system":[{"type":"text","text":"X-Anthropic-Billing-Header: v=1"},{"type":"text","text":"s"}])");
   EXPECT_EQ(outline(request.conversation),
-            "system: s\nuser: q\nassistant [a\n\nb]: x\n\ny 1=f({\"k\":1})\ntool 1: r\n"
+            "system: s\nuser: q\nassistant [a\n\nb]: x\n\ny 1=f({\"k\": 1})\ntool 1: r\n"
             "user: t <data:image/jpeg;base64,AA==>\n");
   EXPECT_EQ(request.max_tokens, 393216);  // clamped
 }

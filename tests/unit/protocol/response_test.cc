@@ -36,8 +36,7 @@ void say(const Say& what, OutputEvents& events) {
     case Say::What::kAnswer:
       return events.on_answer(what.text);
     case Say::What::kCall:
-      events.on_call_begin();
-      if (!what.text.empty()) events.on_call_name(what.text);  // events carry no empty text
+      events.on_call_begin(what.text);
       return;
     case Say::What::kArguments:
       return events.on_call_arguments(what.text);
@@ -234,8 +233,7 @@ TEST(Response, ManySmallDeltasCostLinearBytes) {
     };
     for (size_t i = 0; i < kDeltas; ++i) response->choice(0).on_answer("x");
     take();
-    response->choice(0).on_call_begin();
-    response->choice(0).on_call_name("f");
+    response->choice(0).on_call_begin("f");
     for (size_t i = 0; i < kDeltas; ++i) response->choice(0).on_call_arguments("1");
     response->finish_choice(0, BackendFinish::kLength, {});
     response->end(kUsage);
@@ -420,8 +418,21 @@ TEST(ResponsesResponse, EventsOfATextItem) {
   EXPECT_EQ(all.body["usage"], usage);
 }
 
+TEST(ResponsesResponse, SplitsNamesOfDeclaredNamespacesOnly) {
+  ApiRequest request = request_of(Api::kResponses);
+  request.conversation.tools = {{"space::g", "", std::nullopt, false}};
+  const Answered all = run(request, {call("space::g"), call_end(), call("a::b"), call_end(), call("::"), call_end()});
+  EXPECT_EQ(all.body["output"][0]["namespace"], "space");
+  EXPECT_EQ(all.body["output"][0]["name"], "g");
+  EXPECT_EQ(all.body["output"][1]["name"], "a::b");
+  EXPECT_EQ(all.body["output"][2]["name"], "::");
+  EXPECT_FALSE(all.body["output"][1].contains("namespace"));
+}
+
 TEST(ResponsesResponse, ItemsOfReasoningTextAndTwoCalls) {
-  const Answered all = run(request_of(Api::kResponses),
+  ApiRequest request = request_of(Api::kResponses);
+  request.conversation.tools = {{"space::g::h", "", std::nullopt, false}};
+  const Answered all = run(request,
                            {reasoning("r"), answer("I look."), call("f"), arguments("{}"), call_end(),
                             call("space::g::h"), arguments(R"({"x": )")},
                            {BackendFinish::kLength, {}});

@@ -25,7 +25,8 @@ TEST(SchemaCheck, AcceptsWhatTheMetaSchemaDoes) {
            R"({"default":{"type":"foo"},"enum":[{"type":"foo"}],"const":{"$ref":"#/gone"}})",
            R"({"type":"foo","type":"object"})",  // the last one counts
            R"({"$schema":"http://json-schema.org/draft-07/schema#","items":[{}]})",
-           R"({"$schema":"http://json-schema.org/draft-04/schema#","exclusiveMinimum":true,"minimum":1})",
+           R"({"$schema":"http://json-schema.org/draft-04/schema#","exclusiveMinimum":true,"minimum":1,
+              "additionalProperties":false})",
        })
     EXPECT_EQ(problem_of(schema), "none") << schema;
 }
@@ -50,6 +51,9 @@ TEST(SchemaCheck, NamesThePlaceOfAWrongKeyword) {
   starts_with(R"({"dependencies":{"a":["b","b"]}})", "dependencies.\"a\": ");
   starts_with(R"({"exclusiveMinimum":true})", "exclusiveMinimum: ");
   starts_with(R"({"description":null})", "description: ");
+  starts_with(R"({"$schema":"http://json-schema.org/draft-04/schema#","required":[]})", "required: ");
+  starts_with(R"({"$schema":"http://json-schema.org/draft-04/schema#","not":true})", "not: ");
+  starts_with(R"({"$schema":"https://example.org/mine"})", "$schema: \"https://example.org/mine\" is no known dialect");
   starts_with(R"({"$schema":"http://json-schema.org/draft-04/schema#","exclusiveMinimum":5})", "exclusiveMinimum: ");
 }
 
