@@ -4,7 +4,7 @@ import json
 
 import pytest
 import wire
-from conftest import APIS, answers
+from lines import APIS, answers
 
 USER = {"role": "user", "content": "Go on."}
 CHAT = {"model": "m", "messages": [USER]}
@@ -208,7 +208,7 @@ def test_bad_bodies_give_one_error(model_dir):
 def test_a_line_that_is_no_text_is_answered(model_dir, tmp_path):
     import subprocess
 
-    from conftest import PROGRAM
+    from lines import PROGRAM
 
     done = subprocess.run([PROGRAM, "render", "--model", str(model_dir), "--api", "chat"],
                           input=b'{"model":"m\xff"}\n' + json.dumps(CHAT).encode() + b"\n", capture_output=True, timeout=60,
@@ -220,7 +220,7 @@ def test_a_line_that_is_no_text_is_answered(model_dir, tmp_path):
 def test_a_tokenizer_without_the_special_tokens_is_a_bad_model(tmp_path, model_dir):
     import subprocess
 
-    from conftest import PROGRAM
+    from lines import PROGRAM
 
     text = (model_dir / "tokenizer.json").read_text(encoding="utf-8")
     (tmp_path / "tokenizer.json").write_text(text.replace("<｜System｜>", "<｜Nobody｜>"), encoding="utf-8")

@@ -12,7 +12,7 @@ import random
 
 import pytest
 import wire
-from conftest import APIS, answers, records
+from lines import APIS, answers, records
 
 
 def image_of(image):
