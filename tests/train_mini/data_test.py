@@ -1,0 +1,177 @@
+"""Training data: the shipped tokenizer, scratchpads, splits, and task samples as the engine's renderer writes them."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from train_mini.data import parts, render, tokenizer  # noqa: E402
+from train_mini.data.carried import TextPart  # noqa: E402
+from train_mini.data.codec import Codec  # noqa: E402
+from train_mini.data.fetch import DataError  # noqa: E402
+from train_mini.data.tasks import FAMILIES, arithmetic, world  # noqa: E402
+
+PROGRAM = pathlib.Path(os.environ.get("DEEPINFER_BIN", ROOT / "build" / "deepinfer"))
+MODEL = ROOT / "models" / "mini"
+SAMPLES = [
+    "The capital of France is", "  5", "1234567", "1,000,000.50", "\n\n  x", "\r\n\r\n", "abc   ", "你好abc123世界", "½ Ⅻ ² ⅓", "x\0y", "emoji 👍🏽 test",
+    "def f(x):\n    return [n + 1 for n in x]  # ok", "<｜User｜> is text here, ｜DSML｜ too", "0 00 000 07 123 999 1000", '{"a": [1, null, "ü"]}',
+]  # fmt: skip
+TEXT = (
+    "The river runs past the old mill. In 1820 the miller had 47 sacks. People came from Harwich to buy flour.\n\nNobody asked why it was blue. A second mill stood on the hill."
+    * 6
+)
+CODE = 'def area(width, height):\n    """The area of a rectangle."""\n    if width < 0:\n        return None\n    result = width * height\n    return result\n'
+
+
+@pytest.fixture(scope="module")
+def small_world():
+    """A few words and texts, in the form of the real ones."""
+    codec = Codec(MODEL / "tokenizer.json")
+
+    def part(name, texts, sources):
+        ids = [np.array([codec.bos, *encode(t), codec.eos], np.uint16) for t in texts]
+        return TextPart(name, np.cumsum([0, *map(len, ids)]), np.array(sources, np.uint8), np.concatenate(ids))
+
+    kinds = ["literature", "docs", "glosses", "code"]
+    texts = {kind: part(kind, [CODE * 3 if kind == "code" else TEXT] * 3, [i] * 3) for i, kind in enumerate(kinds)}
+    held = part("heldout", [TEXT, TEXT, TEXT, CODE * 3], range(4))
+    corpus = world.Corpus(texts, held, kinds, codec)
+    words = [
+        a + b
+        for a in ("bar", "mil", "ton", "ram", "sel", "dor", "fen", "gul", "hap", "kir")
+        for b in ("ner", "let", "wick", "sey", "der", "gan", "low", "mer", "nix", "pod")
+    ]
+    names = [w.capitalize() for w in words]
+    country = {
+        "name": "Barland",
+        "iso": "BL",
+        "capital": "Barton",
+        "continent": "Europe",
+        "code": "BAR",
+        "currency": "Bar",
+        "phone": "99",
+        "population": 5,
+        "neighbours": ["Millia"],
+    }
+    method = {
+        "description": "Lists the things of a place.",
+        "parameters": {
+            "place": {"type": "string", "description": "Where.", "required": True},
+            "count": {"type": "integer", "required": False},
+        },
+    }
+    vocab = {
+        "first_names": names, "last_names": names, "jobs": [f"{n} maker" for n in names], "verbs": words, "adjectives": words, "adverbs": words, "nouns": words,
+        "cities": [[n, "Barland"] for n in names], "glosses": [[w, "noun", f"a thing like {w}"] for w in words], "methods": [{"name": f"{w}_list", **method} for w in words],
+        "countries": [country, country | {"name": "Millia", "iso": "ML", "capital": "Milton", "code": "MIL", "currency": "Mil", "phone": "98", "continent": "Asia"}],
+        "street_suffixes": ["Road"], "company_suffixes": ["Ltd"],
+    }  # fmt: skip
+    return world.World.of(vocab, corpus)
+
+
+def encode(text):
+    lines = json.dumps({"text": text, "special": False}) + "\n"
+    done = subprocess.run(
+        [str(PROGRAM), "tokenize", "--json", "--model", str(MODEL)],
+        input=lines.encode(),
+        capture_output=True,
+        check=True,
+    )
+    return json.loads(done.stdout)["ids"]
+
+
+def test_tokenizer_agrees_with_the_tokenizers_package():
+    pytest.importorskip("tokenizers")
+    encoder = tokenizer.plain_encoder(MODEL / "tokenizer.json")
+    for text in SAMPLES:
+        assert encode(text) == encoder.encode(text, add_special_tokens=False).ids, text
+
+
+def test_every_digit_run_is_a_token():
+    runs = [f"{n:0{width}}" for width in (1, 2, 3) for n in range(10**width)]
+    for run, ids in zip(runs, (encode_many(runs)), strict=True):
+        assert len(ids) == 1, run
+
+
+def encode_many(texts):
+    lines = "".join(json.dumps({"text": t}) + "\n" for t in texts)
+    done = subprocess.run(
+        [str(PROGRAM), "tokenize", "--json", "--model", str(MODEL)],
+        input=lines.encode(),
+        capture_output=True,
+        check=True,
+    )
+    return [json.loads(line)["ids"] for line in done.stdout.splitlines()]
+
+
+def test_ids_fit_and_control_tokens_are_where_they_are_expected():
+    codec = Codec(MODEL / "tokenizer.json")
+    assert codec.vocab_size == 8192
+    assert (codec.bos, codec.eos, codec.control["<｜▁pad▁｜>"]) == (0, 1, 2)
+    assert {
+        "<｜System｜>",
+        "<think>",
+        "</think>",
+        "｜DSML｜",
+        "<｜image｜>",
+        "<｜latest_reminder｜>",
+    } <= codec.control.keys()
+
+
+def test_scratchpads_end_in_the_result():
+    random_numbers = random.Random(3)
+    for _ in range(500):
+        a, b = random_numbers.randrange(1000), random_numbers.randrange(1000)
+        assert arithmetic.add_steps(a, b).endswith(f"{' '.join(str(a + b))} is {a + b}."), (a, b)
+        low, high = min(a, b), max(a, b)
+        assert arithmetic.subtract_steps(high, low).endswith(f"is {high - low}.")
+        written = arithmetic.subtract_steps(high, low).split(". ")[1].split(" is ")[0].replace(" ", "")
+        assert int(written) == high - low, (high, low)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("grade", [None, world.KNOWN, world.NEW])
+def test_samples_render(family, grade, small_world):
+    draw = world.Draw(small_world, random.Random(5), grade)
+    samples = [FAMILIES[family][0](draw) for _ in range(60)]
+    codec = small_world.corpus.codec
+    for sample, (ids, loss) in zip(samples, render.Renderer(PROGRAM, MODEL).render(samples), strict=True):
+        assert ids[0] == codec.bos and ids[-1] == codec.eos and loss[-1] and not loss[0]
+        written = codec.text(ids[loss])
+        assert sample.messages[-1]["content"] in written
+        if sample.thinking is not None:
+            assert sample.messages[-1]["reasoning_content"] in written
+        for call in sample.messages[-1].get("tool_calls", []):
+            assert f'invoke name="{call["function"]["name"]}"' in written
+
+
+def test_training_and_test_values_are_apart(small_world):
+    training = world.Draw(small_world, random.Random(1))
+    test = world.Draw(small_world, random.Random(1), world.NEW)
+    assert not {training.entity("cities") for _ in range(500)} & {test.entity("cities") for _ in range(500)}
+    assert not {training.number(1000, 9999) for _ in range(500)} & {test.number(1000, 9999) for _ in range(500)}
+    known = world.Draw(small_world, random.Random(1), world.KNOWN)
+    forms = list(range(10))
+    assert not {known.template("x", forms) for _ in range(200)} & {test.template("x", forms) for _ in range(200)}
+
+
+def test_a_changed_part_is_refused_by_name(tmp_path):
+    writer = parts.PartWriter(tmp_path, "docs", "text", parts.Weights(1, 1), False)
+    writer.add(np.array([0, 5, 1], np.uint16), [3])
+    parts.write_manifest(tmp_path, "0" * 64, 8192, [writer.close()])
+    parts.check(tmp_path)
+    (tmp_path / "docs.tokens").write_bytes(b"\0\0\6\0\1\0")
+    with pytest.raises(DataError, match="part docs is partial or changed"):
+        parts.check(tmp_path)
+    (tmp_path / "manifest.json").unlink()
+    with pytest.raises(DataError, match="partial"):
+        parts.check(tmp_path)

@@ -1,0 +1,142 @@
+"""Family 5, needle in a haystack: planted facts in real text, asked for in one or several turns.
+
+Lengths are of the haystack in tokens; `make_at` plants one needle at a given depth for the evaluation's grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..render import Sample
+from .attributes import ATTRIBUTES, VALUES, question, statement, subject
+from .common import assistant, effort, user, with_system
+from .world import Draw
+
+LENGTHS = [(0.22, 120, 400), (0.26, 400, 1000), (0.28, 1000, 2000), (0.16, 2000, 3900), (0.08, 3900, 7800)]
+ABSENT = "The text does not say."
+
+# (sentence, question): {k} is the key, {v} the value. Kinds of key and value below.
+FORMS: list[tuple[str, str, str, str]] = [
+    ("The access code of {k} is {v}.", "What is the access code of {k}?", "city", "code"),
+    ("The secret number for {k} is {v}.", "What is the secret number for {k}?", "person", "code"),
+    ("{k}'s locker has the number {v}.", "Which number does {k}'s locker have?", "person", "code"),
+    ("The password for the {k} room is {v}.", "What is the password for the {k} room?", "noun", "word"),
+    ("The magic word of {k} is {v}.", "What is the magic word of {k}?", "city", "word"),
+    ("Remember that the {k} key opens with {v}.", "What does the {k} key open with?", "noun", "word"),
+    ("The favourite colour of {k} is {v}.", "What is the favourite colour of {k}?", "person", "color"),
+    ("{k} works as {v}.", "What does {k} work as?", "person", "job"),
+    ("{k} was born in {v}.", "Where was {k} born?", "person", "city"),
+    ("The parcel for {k} was sent to {v}.", "Where was the parcel for {k} sent?", "person", "city"),
+    ("The keeper of the {k} archive is {v}.", "Who is the keeper of the {k} archive?", "city", "person"),
+    ("The {k} project is led by {v}.", "Who leads the {k} project?", "noun", "person"),
+    ("Train {k} leaves from platform {v}.", "From which platform does train {k} leave?", "code", "small"),
+    ("Ticket {k} belongs to {v}.", "To whom does ticket {k} belong?", "code", "person"),
+    ("The {k} box holds a {v}.", "What does the {k} box hold?", "noun", "good"),
+    ("The pass phrase of {k} is {v}.", "What is the pass phrase of {k}?", "person", "wordcode"),
+    ("The serial number of the {k} is {v}.", "What is the serial number of the {k}?", "good", "wordcode"),
+    ("Room {k} is reserved for {v}.", "For whom is room {k} reserved?", "code", "person"),
+    ("The {k} meeting takes place at {v}.", "When does the {k} meeting take place?", "noun", "time"),
+    ("{k}'s phone extension is {v}.", "What is {k}'s phone extension?", "person", "code"),
+    ("The budget of {k} is {v} dollars.", "How many dollars is the budget of {k}?", "company", "code"),
+    ("The code name of {k} is {v}.", "What is the code name of {k}?", "person", "word"),
+    ("In {k} the signal is {v}.", "What is the signal in {k}?", "city", "word"),
+    ("The vault in {k} opens with {v}.", "What opens the vault in {k}?", "city", "code"),
+    ("Note: {k} = {v}.", "Which value does {k} have in the note?", "noun", "code"),
+]
+
+_KINDS: dict[str, Callable[[Draw], str]] = VALUES | {
+    "noun": lambda d: d.entity("nouns"),
+    "small": lambda d: str(d.number(1, 99)),
+}
+
+_HEADS = [
+    "Read the text and answer the question.\n\n{t}\n\n{q}", "{t}\n\n{q}", "Text:\n{t}\n\nQuestion: {q}", "{q}\n\n{t}",
+    "Here is a long text. Somewhere in it is what you need.\n\n{t}\n\nQuestion: {q}", "<text>\n{t}\n</text>\n\n{q}",
+    "Question: {q}\n\nText:\n{t}", "Find the answer in this text.\n\n{t}\n\n{q} Answer with the value only.",
+    "Document:\n\n{t}\n\nNow tell me: {q}", "Please read:\n{t}\n---\n{q}",
+]  # fmt: skip
+
+
+def make(draw: Draw) -> Sample:
+    """Training: 1 to 8 needles, sometimes near ones of the same form, several questions about one text."""
+    at, length = draw.rng.random(), 0
+    for share, low, high in LENGTHS:
+        if at < share or high == LENGTHS[-1][2]:
+            length = draw.number(low, high)
+            break
+        at -= share
+    counts = [1, 1, 2, 3, 4, 6, 8] if length < 1000 else [1, 2, 4, 6, 8, 12]
+    return _sample(draw, length, [], draw.pick(counts), draw.chance(0.1))
+
+
+def make_at(draw: Draw, length: int, depth: float) -> Sample:
+    """Evaluation: the question is about one needle at this depth, with at most two others."""
+    return _sample(draw, length, [depth], draw.pick([1, 1, 2, 3]), False)
+
+
+def _sample(draw: Draw, length: int, depths: list[float], n_needles: int, absent: bool) -> Sample:
+    needles = _needles(draw, n_needles + absent)
+    asked = needles.pop() if absent else needles[0]
+    depths = depths + [draw.rng.random() for _ in needles[len(depths) :]]
+    text = _planted(
+        draw.text(draw.pick(["literature", "docs", "docs", "code"]), length),
+        list(zip(depths, (n[0] for n in needles), strict=True)),
+    )
+    head = draw.template("needle-head", _HEADS)
+    answer = ABSENT if absent else asked[2]
+    messages = [user(head.format(t=text, q=asked[1]))]
+    more = [] if draw.test else draw.some(needles[1:], draw.pick([0, 3, 7, 11]))
+    for _, asking, value in more:
+        messages += [assistant(answer), user(asking)]
+        answer = value
+    messages = with_system(draw, messages, 0.15)
+    if draw.chance(0.15) and not absent:
+        sentence = next(n[0] for n in needles if n[2] == answer)
+        return Sample([*messages, assistant(answer, f'The text says: "{sentence}"')], thinking=effort(draw))
+    return Sample([*messages, assistant(answer)])
+
+
+def _needles(draw: Draw, count: int) -> list[tuple[str, str, str]]:
+    """(sentence, question, value) with different keys and values; half the time all of one form."""
+    same = _form(draw) if draw.chance(0.5) else None
+    found: dict[str, tuple[str, str, str]] = {}
+    while len(found) < count:
+        key, value, needle = (same or _form(draw))()
+        if all(value != n[2] and key not in n[1] for n in found.values()):
+            found[key] = (*needle, value)
+        elif len(found) > 2:
+            same = None  # a form with few values
+    return list(found.values())
+
+
+def _form(draw: Draw) -> Callable[[], tuple[str, str, tuple[str, str]]]:
+    """Draws (key, value, (sentence, question)) of one form: of the list above, or a statement about an attribute."""
+    if draw.chance(0.45):
+        sentence, asked, key_kind, value_kind = draw.template("needle", FORMS)
+
+        def listed() -> tuple[str, str, tuple[str, str]]:
+            key, value = _KINDS[key_kind](draw), _KINDS[value_kind](draw)
+            return key, value, (sentence.format(k=key, v=value), asked.format(k=key))
+
+        return listed
+    attribute, value_kind = draw.template("attribute", ATTRIBUTES)
+
+    def stated() -> tuple[str, str, tuple[str, str]]:
+        key, value = subject(draw), VALUES[value_kind](draw)
+        return key, value, (statement(draw, attribute, key, value), question(draw, attribute, key))
+
+    return stated
+
+
+def _planted(text: str, needles: list[tuple[float, str]]) -> str:
+    """Each sentence after the end of the line or sentence nearest to its depth."""
+    for depth, sentence in sorted(needles, reverse=True):
+        at = int(depth * len(text))
+        cuts = [c for c in (text.find("\n", at), _after(text.find(". ", at))) if c >= 0]
+        at = min(cuts) if cuts else len(text)
+        text = f"{text[:at]}{' ' if at and text[at - 1] != chr(10) else ''}{sentence}{text[at:]}"
+    return text
+
+
+def _after(at: int) -> int:
+    return at + 1 if at >= 0 else at
