@@ -83,7 +83,7 @@ Result<BatchRun::Prepared> BatchRun::read(BatchLine& line) const {
   }
   if (batch.chat) {
     if (!specials_.ok()) return specials_.error();
-    const Result<protocol::Conversation> conversation = chat_conversation(*batch.chat);
+    const Result<protocol::Conversation> conversation = chat_conversation(*std::move(batch.chat));
     if (!conversation.ok()) return conversation.error();
     Result<ChatPrompt> prompt =
         chat_prompt(*conversation, std::exchange(request.stop_strings, {}), engine_.tokenizer(), *specials_);

@@ -128,12 +128,17 @@ Result<protocol::Conversation> chat_conversation(const ChatArguments& chat, std:
   return conversation;
 }
 
-Result<protocol::Conversation> chat_conversation(const ChatMembers& members) {
-  std::string body = "{\"model\":\"\",\"messages\":" + members.messages;
-  if (!members.tools.empty()) body += ",\"tools\":" + members.tools;
-  body += members.thinking ? ",\"thinking\":{\"type\":\"enabled\"}" : ",\"thinking\":{\"type\":\"disabled\"}";
-  if (members.effort) body += ",\"reasoning_effort\":" + std::to_string(*members.effort);
-  body += '}';
+Result<protocol::Conversation> chat_conversation(ChatMembers members) {
+  json::Value type;
+  type.kind = json::Kind::kObject;
+  type.members.push_back({"type", json::Value::of(std::string_view(members.thinking ? "enabled" : "disabled"))});
+  json::Value body;
+  body.kind = json::Kind::kObject;
+  body.members.push_back({"model", json::Value::of(std::string_view())});
+  body.members.push_back({"messages", std::move(members.messages)});
+  if (members.tools) body.members.push_back({"tools", *std::move(members.tools)});
+  body.members.push_back({"thinking", std::move(type)});
+  if (members.effort) body.members.push_back({"reasoning_effort", json::Value::of(int64_t{*members.effort})});
   Result<protocol::ApiRequest, protocol::ApiError> request = protocol::read_request(protocol::Api::kChat, body);
   if (!request.ok()) return Error{Code::kInvalidArgument, request.error().message};
   return std::move(request->conversation);

@@ -15,6 +15,7 @@
 #include "deepinfer/status.h"
 #include "deepinfer/tokenizer.h"
 #include "protocol/conversation.h"
+#include "protocol/json.h"
 #include "protocol/output_parser.h"
 #include "protocol/prompt.h"
 #include "protocol/special_tokens.h"
@@ -25,14 +26,14 @@ namespace deepinfer::cli {
 /// Errors   kInvalidArgument: the tools file, by name and place
 Result<protocol::Conversation> chat_conversation(const ChatArguments& chat, std::string user);
 
-/// A batch line's members in the form of Chat Completions, as JSON texts; empty: not given.
+/// A batch line's members in the form of Chat Completions, as they are spelt.
 struct ChatMembers {
-  std::string messages;
-  std::string tools;
+  json::Value messages;
+  std::optional<json::Value> tools;
   bool thinking = true;
   std::optional<int32_t> effort;
 };
-Result<protocol::Conversation> chat_conversation(const ChatMembers& members);
+Result<protocol::Conversation> chat_conversation(ChatMembers members);
 
 struct ChatPrompt {
   std::vector<int32_t> ids;

@@ -171,8 +171,8 @@ Result<std::optional<ChatMembers>> read_chat(const Json& object, std::string_vie
   ChatMembers chat;
   const Result<json::Value> spelt = json::parse(line);
   if (!spelt.ok()) return bad(spelt.error().message);
-  chat.messages = json::to_string(*spelt->find("messages"), json::Style::kCompact);
-  if (const json::Value* tools = spelt->find("tools")) chat.tools = json::to_string(*tools, json::Style::kCompact);
+  chat.messages = *spelt->find("messages");
+  if (const json::Value* tools = spelt->find("tools")) chat.tools = *tools;
   if (object.contains("thinking")) {
     if (const Status status = read_thinking(object.at("thinking"), chat); !status.ok()) return status.error();
   }

@@ -221,3 +221,15 @@ def test_an_id_that_would_be_changed_is_refused(tmp_path):
     done = batch(tmp_path, ['{"id":123456789012345678901234567890,"tokens":[0]}', '{"id":1.5,"tokens":[0]}'])
     refused(done, 2, "2 of 2 requests")
     assert all("64 bits" in answer["error"]["message"] for answer in answers(tmp_path))
+
+
+def test_messages_are_the_conversation_that_chat_has(tmp_path):
+    tools = tmp_path / "tools.json"
+    tools.write_text('[{"type":"function","function":{"name":"f","parameters":{"type":"object","x":1E2}}}]')
+    chat = ok("generate", "--model", MODEL, "--chat", "--system", "Be brief.", "--thinking", "30", "--tools", tools,
+              "--prompt", "hello", "--max-tokens", "6", "--json").objects()[0]
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hello"}],"thinking":30,'
+                      f'"max_tokens":6,"tools":{tools.read_text()}}}\n')
+    ok("batch", "--model", MODEL, "--input", source, "--output", target)
+    assert [json.loads(line) for line in target.read_text().splitlines()] == [chat]

@@ -70,8 +70,8 @@ def test_reference_reads_the_export(trained):
     assert share_equal(fast_logits(trained / "out", one_document(torch.tensor(tokens))), want) > 0.9
 
 
-@pytest.mark.skipif(not pathlib.Path(ENGINE).exists(), reason="the engine is not built")
 def test_engine_reads_the_export(trained, tmp_path):
+    assert pathlib.Path(ENGINE).exists(), f"build the engine first: there is no {ENGINE}"
     tokens = random_tokens(40, 512)
     (tmp_path / "in.jsonl").write_text(json.dumps({"name": "a", "tokens": tokens}) + "\n")
     command = [ENGINE, "score", "--model", trained / "out", "--input", tmp_path / "in.jsonl"]
