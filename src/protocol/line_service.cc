@@ -218,6 +218,27 @@ Result<ParseLine> read_parse_line(const json::Value& root, int32_t vocab_size) {
   return line;
 }
 
+/// Passes everything on and keeps the reasoning, so that it can be counted.
+class ReasoningKeeper : public OutputEvents {
+ public:
+  explicit ReasoningKeeper(OutputEvents& events) : events_(events) {}
+
+  void on_reasoning(std::string_view text) override {
+    reasoning_ += text;
+    events_.on_reasoning(text);
+  }
+  void on_answer(std::string_view text) override { events_.on_answer(text); }
+  void on_call_begin(std::string_view name) override { events_.on_call_begin(name); }
+  void on_call_arguments(std::string_view json) override { events_.on_call_arguments(json); }
+  void on_call_end() override { events_.on_call_end(); }
+
+  [[nodiscard]] const std::string& reasoning() const { return reasoning_; }
+
+ private:
+  OutputEvents& events_;  // borrowed
+  std::string reasoning_;
+};
+
 /// The output of one sequence, as text or as ids, pushed chunk by chunk.
 class OutputFeed {
  public:
@@ -243,8 +264,8 @@ class OutputFeed {
 
   [[nodiscard]] std::optional<int32_t> stop_index() const { return parser().stop_index(); }
 
-  /// Text has no token counts of its own: it is counted as the tokenizer would write it.
-  void count(ResponseUsage& usage) const {
+  /// Text has no token counts of its own: it and its reasoning are counted as the tokenizer would write them.
+  void count(std::string_view reasoning, ResponseUsage& usage) const {
     if (tokens_) {
       usage.n_completion_tokens = tokens_->n_tokens();
       usage.n_reasoning_tokens = tokens_->n_reasoning_tokens();
@@ -252,11 +273,16 @@ class OutputFeed {
     }
     std::string all;
     for (const std::string& text : *line_.texts) all += text;
-    const Result<std::vector<int32_t>> ids = tokenizer_.encode(replace_ill_formed(std::move(all)), true);
-    if (ids.ok()) usage.n_completion_tokens = static_cast<int64_t>(ids->size());
+    usage.n_completion_tokens = n_tokens_of(replace_ill_formed(std::move(all)));
+    usage.n_reasoning_tokens = n_tokens_of(reasoning);
   }
 
  private:
+  [[nodiscard]] int64_t n_tokens_of(std::string_view text) const {
+    const Result<std::vector<int32_t>> ids = tokenizer_.encode(text, true);
+    return ids.ok() ? static_cast<int64_t>(ids->size()) : 0;  // well-formed and far below the tokenizer's limit
+  }
+
   [[nodiscard]] const OutputParser& parser() const { return text_ ? *text_ : tokens_->parser(); }
 
   const Tokenizer& tokenizer_;
@@ -283,12 +309,12 @@ std::string answer(const LineTools& tools, const ParseLine& line, const ApiReque
   const std::unique_ptr<Response> response = make_response(request, {.id = "0", .model = request.model}, true);
   OutputFeed feed(tools, line, std::move(settings));
   response->begin(usage);
-  OutputEvents& events = response->choice(0);
+  ReasoningKeeper events(response->choice(0));
   bool is_over = false;
   const auto end = [&] {
     if (std::exchange(is_over, true)) return;
     feed.finish(events);
-    feed.count(usage);
+    feed.count(events.reasoning(), usage);
     response->finish_choice(0, line.finish, feed.stop_index());
     response->end(usage);
   };

@@ -188,6 +188,14 @@ def test_anthropic_blocks_come_one_after_another(model_dir):
     assert parse_all_cuts("messages", model_dir, request, "only a thought", "length").blocks == [["reasoning", "only a thought"]]
 
 
+def test_reasoning_is_counted_in_text_and_in_ids(model_dir):
+    request = {"request": CHAT, "finish": "stop"}
+    lines = [request | {"chunks": ["I think so", ".</think>", "Yes."]}, request | {"ids": [[43, 2657, 832], [16], [128822], [15389, 16]]}]
+    for answer in answers("parse", "chat", model_dir, list(map(json.dumps, lines))):
+        usage = answer["body"]["usage"]
+        assert 0 < usage["completion_tokens_details"]["reasoning_tokens"] < usage["completion_tokens"]
+
+
 @pytest.mark.parametrize("api", APIS)
 def test_default_thinking_mode_with_an_immediate_end(api, model_dir):
     body = {k: v for k, v in TEXT_ONLY[api].items() if k not in ("thinking", "reasoning")}
