@@ -9,6 +9,7 @@ import hashlib
 import json
 import queue
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,23 +93,59 @@ class DataSet:
 
 
 @dataclass
+class Notes:
+    """What is known of a batch's rows and never needed on the device."""
+
+    part: np.ndarray  # int16 [R]  number of the data part, -1 for padding
+    asked: np.ndarray  # bool [R]  the target is what an assistant says in a task
+    start: np.ndarray  # int32 [R]
+
+    def tally(self, hit: np.ndarray, names: list[str]) -> Counter[tuple[str, str]]:
+        """hit bool [R]: the target was the best token. Counts by (part, what): answer tokens `right` of `tokens`, and
+        documents with every answer token right, `whole` of `documents`. Parts of documents over 1,024 rows apart."""
+        rows = np.flatnonzero(self.asked)
+        starts, first, document = np.unique(self.start[rows], return_index=True, return_inverse=True)
+        size = np.bincount(self.start)[starts]
+        n_tokens, n_right = np.bincount(document), np.bincount(document, hit[rows])
+        counts: Counter[tuple[str, str]] = Counter()
+        for i, row in enumerate(rows[first]):
+            name = names[self.part[row]] + (" long" if size[i] > 1024 else "")
+            counts[name, "tokens"] += int(n_tokens[i])
+            counts[name, "right"] += int(n_right[i])
+            counts[name, "documents"] += 1
+            counts[name, "whole"] += int(n_right[i] == n_tokens[i])
+        return counts
+
+
+@dataclass
 class Batch:
     rows: Rows
     target: Tensor  # int64 [R]
     weight: Tensor  # float32 [R]
+    notes: Notes | None = None
 
     def pinned(self) -> Batch:
         """In page-locked memory, so that copies to the device do not wait for its earlier work."""
         r = self.rows
         floor = None if r.late_floor is None else r.late_floor.pin_memory()
         moved = Rows(r.tokens.pin_memory(), r.start.pin_memory(), r.length, floor)
-        return Batch(moved, self.target.pin_memory(), self.weight.pin_memory())
+        return Batch(moved, self.target.pin_memory(), self.weight.pin_memory(), self.notes)
 
     def to(self, device: str) -> Batch:
         r = self.rows
         floor = None if r.late_floor is None else r.late_floor.to(device, non_blocking=True)
         moved = Rows(r.tokens.to(device, non_blocking=True), r.start.to(device, non_blocking=True), r.length, floor)
-        return Batch(moved, self.target.to(device, non_blocking=True), self.weight.to(device, non_blocking=True))
+        target, weight = (t.to(device, non_blocking=True) for t in (self.target, self.weight))
+        return Batch(moved, target, weight, self.notes)
+
+    def tensors(self) -> list[Tensor]:
+        r = self.rows
+        return [r.tokens, r.start, self.target, self.weight, *([] if r.late_floor is None else [r.late_floor])]
+
+    def clone(self) -> Batch:
+        r = self.rows
+        floor = None if r.late_floor is None else r.late_floor.clone()
+        return Batch(Rows(r.tokens.clone(), r.start.clone(), r.length, floor), self.target.clone(), self.weight.clone())
 
 
 class Packer:
@@ -122,10 +159,14 @@ class Packer:
         self.target = np.zeros(n, np.int64)
         self.weight = np.zeros(n, np.float32)
         self.cut = np.zeros(n, np.int32)
+        self.notes = Notes(np.full(n, -1, np.int16), np.zeros(n, bool), self.start)
         self.free = np.full(n_seq, length)
 
-    def place(self, tokens: np.ndarray, counted: np.ndarray, cut: int, may_cut: bool) -> bool:
-        """False if it fits nowhere. may_cut: the document may lose its end."""
+    def place(
+        self, tokens: np.ndarray, weight: np.ndarray, cut: int, may_cut: bool, part: int = -1,
+        asked: np.ndarray | None = None,
+    ) -> bool:  # fmt: skip
+        """False if it fits nowhere. may_cut: the document may lose its end. asked bool [n]: an assistant's tokens."""
         need = len(tokens)
         fits = self.free >= need
         if fits.any():
@@ -141,8 +182,11 @@ class Packer:
         own = slice(at, at + need)
         self.tokens[own], self.start[own] = tokens[:need], at
         self.target[at : at + need - 1] = tokens[1:need]
-        self.weight[at : at + need - 1] = counted[1:need]
+        self.weight[at : at + need - 1] = weight[1:need]
         self.cut[own] = min(cut, need)
+        self.notes.part[own] = part
+        if asked is not None:
+            self.notes.asked[at : at + need - 1] = asked[1:need]
         self.free[seq] -= min(-(-need // ALIGN) * ALIGN, self.free[seq])
         return True
 
@@ -150,75 +194,89 @@ class Packer:
         rows = Rows(torch.from_numpy(self.tokens), torch.from_numpy(self.start), self.length)
         if self.cut.any():
             rows = with_replay(rows, torch.from_numpy(self.cut), window)
-        return Batch(rows, torch.from_numpy(self.target), torch.from_numpy(self.weight))
+        return Batch(rows, torch.from_numpy(self.target), torch.from_numpy(self.weight), self.notes)
+
+
+@dataclass
+class Document:
+    part: int
+    tokens: np.ndarray  # int64 [n]
+    asked: np.ndarray  # bool [n]: what an assistant says in a task
+    weight: np.ndarray  # float32 [n], of the loss on each token
 
 
 class Sampler:
-    """Draws batches of one phase ("main" or "final")."""
+    """Draws batches of one phase ("main" or "final"). answer_weight: of an assistant's tokens in tasks; the other
+    tokens of tasks weigh `context_weight`, text weighs 1."""
 
     def __init__(
-        self, data: DataSet, phase: str, n_rows: int, length: int, seed: int,
-        bos: int, pad: int, window: int, assistant_only: bool, replay_share: float,
+        self, data: DataSet, phase: str, n_rows: int, length: int, seed: int, bos: int, pad: int, window: int,
+        answer_weight: float = 1.0, context_weight: float = 1.0, replay_share: float = 0.0,
     ):  # fmt: skip
         self.data, self.phase, self.length, self.n_seq = data, phase, length, n_rows // length
         self.seed, self.bos, self.pad, self.window = seed, bos, pad, window
-        self.assistant_only, self.replay_share = assistant_only, replay_share
+        self.answer_weight, self.context_weight, self.replay_share = answer_weight, context_weight, replay_share
         weights = np.array([p.weights[phase] for p in data.parts])
         if not weights.sum() > 0:
             raise ValueError(f"the data set has no part with a weight in phase {phase}")
         self.shares = weights / weights.sum()
+        self.filler = [i for i, p in enumerate(data.parts) if p.kind == "text"] or list(range(len(data.parts)))
 
     def batch(self, i: int) -> Batch:
         g = np.random.default_rng([self.seed, 1 if self.phase == "main" else 2, i])
         packer = Packer(self.n_seq, self.length, self.pad)
         budget = self.shares * self.n_seq * self.length
         tasks, texts = [], []
-        for part, tokens_wanted in zip(self.data.parts, budget):
+        for part, tokens_wanted in enumerate(budget):
             drawn = 0
             while drawn < tokens_wanted:
                 # A part whose share is smaller than a document is drawn with the matching chance.
-                tokens, counted = self._draw(part, g)
-                if g.random() > (tokens_wanted - drawn) / len(tokens):
+                document = self._draw(part, g)
+                n = len(document.tokens)
+                if g.random() > (tokens_wanted - drawn) / n:
                     break
-                drawn += len(tokens)
-                (tasks if part.kind == "tasks" else texts).append((tokens, counted))
-        for tokens, counted in sorted(tasks, key=lambda d: -len(d[0])):
-            packer.place(tokens, counted, self._cut(tokens, counted, g), may_cut=False)
+                drawn += n
+                (tasks if self.data.parts[part].kind == "tasks" else texts).append(document)
+        for document in sorted(tasks, key=lambda d: -len(d.tokens)):
+            self._place(packer, document, g, may_cut=False)
         g.shuffle(texts)
-        for tokens, counted in texts:
-            packer.place(tokens, counted, self._cut(tokens, counted, g), may_cut=True)
-        filler = [p for p in self.data.parts if p.kind == "text"] or self.data.parts
+        for document in texts:
+            self._place(packer, document, g, may_cut=True)
         while packer.free.max() >= 64:  # what packing left over
-            tokens, counted = self._draw(filler[g.integers(len(filler))], g)
-            packer.place(tokens, counted, self._cut(tokens, counted, g), may_cut=True)
+            self._place(packer, self._draw(self.filler[g.integers(len(self.filler))], g), g, may_cut=True)
         return packer.batch(self.window)
 
-    def _draw(self, part: Part, g: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def _place(self, packer: Packer, d: Document, g: np.random.Generator, may_cut: bool) -> None:
+        packer.place(d.tokens, d.weight, self._cut(d, g), may_cut, d.part, d.asked)
+
+    def _draw(self, number: int, g: np.random.Generator) -> Document:
+        part = self.data.parts[number]
         if part.kind == "tasks":
             for _ in range(20):
-                tokens, mask = part.document(int(g.integers(part.n_documents)))
+                tokens, asked = part.document(int(g.integers(part.n_documents)))
                 if len(tokens) <= self.length:
                     break
             else:
-                tokens, mask = tokens[: self.length], mask[: self.length]
-            return tokens, mask if self.assistant_only else np.ones(len(tokens), bool)
+                tokens, asked = tokens[: self.length], asked[: self.length]
+            weight = np.where(asked, self.answer_weight, self.context_weight).astype(np.float32)
+            return Document(number, tokens, asked, weight)
         # Uniform over tokens: a piece of the document under a random token.
         at = int(g.integers(part.offsets[-1]))
         i = int(np.searchsorted(part.offsets, at, side="right")) - 1
-        tokens, mask = part.document(i)
+        tokens, _ = part.document(i)
         piece = (at - int(part.offsets[i])) // (self.length - 1)
         if piece:
             tokens = np.concatenate([[self.bos], tokens[piece * (self.length - 1) :]])
         tokens = tokens[: self.length]
-        return tokens, np.ones(len(tokens), bool)
+        return Document(number, tokens, np.zeros(len(tokens), bool), np.ones(len(tokens), np.float32))
 
-    def _cut(self, tokens: np.ndarray, counted: np.ndarray, g: np.random.Generator) -> int:
+    def _cut(self, d: Document, g: np.random.Generator) -> int:
         """Length of the prompt under simulated replay, 0 for none: where the answer starts, or anywhere."""
         if g.random() >= self.replay_share:
             return 0
-        if not counted.all() and counted.any() and g.random() < 0.7:
-            return int(counted.argmax())
-        return int(g.integers(1, len(tokens) + 1))
+        if d.asked.any() and g.random() < 0.7:
+            return int(d.asked.argmax())
+        return int(g.integers(1, len(d.tokens) + 1))
 
 
 def prefetched(make: Callable[[int], Batch], first: int, device: str, depth: int = 3):

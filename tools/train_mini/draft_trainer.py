@@ -10,7 +10,7 @@ from .drafter import DraftResult, draft_step, draw_anchors
 from .optimizer import Optimizer, balance
 from .trainer import Trainer
 
-RATES = {"muon": 2e-3, "adam": 2e-3, "table": 0.0, "decay": 0.0}
+RATES = {"muon": 4e-3, "adam": 3e-3, "table": 0.0, "index": 0.0, "decay": 0.0}
 BIAS_RATE = 1e-3
 
 
@@ -36,7 +36,7 @@ class DraftTrainer:
         anchors = draw_anchors(counted & next_counted(counted), n_rows // model.config.dspark_block_size, generator)
         result = draft_step(model, w, batch.rows, taps, hidden, counted, anchors, n_rows)
         result.loss.backward()
-        norm = self.optimizer.step(factor)
+        norm = self.optimizer.step(torch.tensor(factor, device=hidden.device))
         self.optimizer.zero_grad()
         balance(parameters["mtp/ffn.gate.bias"], result.loads, BIAS_RATE)
         return result, norm

@@ -109,7 +109,7 @@ class Model:
             hidden=hidden,
             loads=torch.stack(loads),
             index_loss=torch.stack(losses).mean() if losses else torch.zeros((), device=x.device),
-            recall={task.layer: task.recall(c.index_topk) for task in state.tasks} if probe and probe.measure else {},
+            recall={task.layer: task.recall(c.index_topk) for task in state.tasks},
             taps=torch.cat(taps, 1) if taps else None,
         )
 
@@ -205,8 +205,7 @@ class Model:
         with torch.no_grad():
             n_seq = len(rows.tokens) // rows.length
             scores = self.ops.index_scores(q.detach(), g.detach(), keys.detach(), n_seq, plan.ratio)
-            base = torch.arange(n_seq, device=x.device, dtype=torch.int32).repeat_interleave(rows.length)
-            base = base * scores.shape[1]
+            base = torch.arange(len(x), device=x.device, dtype=torch.int32) // rows.length * scores.shape[1]
             lo, hi = e_range[0] - base, e_range[1] - base
             if plan.makes_candidates:
                 state.candidates = self.ops.candidate_blocks(

@@ -28,14 +28,18 @@ def orthogonalised(m: Tensor, steps: int = 5) -> Tensor:
 
 
 class Optimizer:
-    """Moves parameters (key -> float32 leaf) by their gradients; state lives in `self.state`."""
+    """Moves parameters (key -> float32 leaf) by their gradients; state lives in `self.state`.
+
+    Learning rate and step number are tensors, so a step captured as a graph can be run again with other values.
+    """
 
     def __init__(self, parameters: dict[str, Tensor], stacks: dict[str, Stack], rates: dict[str, float]):
-        """rates: "muon", "adam", "table" relative learning rates; "decay" weight decay of Muon matrices."""
+        """rates: "muon", "adam", "table", "index" relative learning rates; "decay" weight decay of Muon matrices."""
         self.parameters, self.stacks, self.rates = parameters, stacks, rates
-        self.steps = 0
+        device = next(iter(parameters.values())).device
+        self.steps = torch.zeros((), device=device)
         self.state: dict[str, Tensor] = {}
-        self.groups: dict[str, list[str]] = {"muon": [], "adam": [], "table": []}
+        self.groups: dict[str, list[str]] = {"muon": [], "adam": [], "table": [], "index": []}
         for key, stack in stacks.items():
             if stack.optimizer in self.groups:
                 self.groups[stack.optimizer].append(key)
@@ -44,8 +48,8 @@ class Optimizer:
                     self.state[key + "/v"] = torch.zeros_like(parameters[key])
 
     @torch.no_grad()
-    def step(self, factor: float, clip: float = 1.0) -> Tensor:
-        """One update with learning rates `factor` * rate. Returns the gradient norm before clipping."""
+    def step(self, factor: Tensor, clip: float = 1.0) -> Tensor:
+        """One update with learning rates `factor` (scalar) * rate. Returns the gradient norm before clipping."""
         self.steps += 1
         keys = [k for g in self.groups.values() for k in g if self.parameters[k].grad is not None]
         grads = [self.parameters[k].grad for k in keys]
@@ -54,20 +58,20 @@ class Optimizer:
         for key in self.groups["muon"]:
             if self.parameters[key].grad is not None:
                 self._muon(key, factor * self.rates["muon"])
-        for group, beta2 in (("adam", 0.95), ("table", 0.99)):
+        for group, beta2 in (("adam", 0.95), ("table", 0.99), ("index", 0.95)):
             self._adam([k for k in self.groups[group] if self.parameters[k].grad is not None], factor, group, beta2)
         return norm
 
-    def _muon(self, key: str, rate: float) -> None:
+    def _muon(self, key: str, rate: Tensor) -> None:
         p, m = self.parameters[key], self.state[key + "/m"]
         m.lerp_(p.grad, 0.05)
         update = p.grad.lerp(m, 0.95)
         n, k = p.shape[-2:]
         update = orthogonalised(update.reshape(-1, n, k)).view_as(p)
         p.mul_(1 - rate * self.rates["decay"])
-        p.add_(update, alpha=-rate * 0.2 * max(n, k) ** 0.5)
+        p.sub_(update * (rate * (0.2 * max(n, k) ** 0.5)))
 
-    def _adam(self, keys: list[str], factor: float, group: str, beta2: float) -> None:
+    def _adam(self, keys: list[str], factor: Tensor, group: str, beta2: float) -> None:
         if not keys:
             return
         p = [self.parameters[k] for k in keys]
@@ -79,7 +83,9 @@ class Optimizer:
         bias1, bias2 = 1 - 0.9**self.steps, 1 - beta2**self.steps
         denominator = torch._foreach_sqrt(torch._foreach_div(v, bias2))
         torch._foreach_add_(denominator, 1e-9)
-        torch._foreach_addcdiv_(p, m, denominator, -factor * self.rates[group] / bias1)
+        update = torch._foreach_div(m, denominator)
+        torch._foreach_mul_(update, factor * (self.rates[group] / bias1))
+        torch._foreach_sub_(p, update)
 
     def zero_grad(self) -> None:
         for p in self.parameters.values():
@@ -89,14 +95,14 @@ class Optimizer:
         return {"steps": self.steps, "state": self.state}
 
     def load_state_dict(self, saved: dict[str, object]) -> None:
-        self.steps = saved["steps"]
+        self.steps.fill_(float(saved["steps"]))
         for key, value in saved["state"].items():
             self.state[key].copy_(value)
 
 
 @torch.no_grad()
-def balance(bias: Tensor, loads: Tensor, rate: float) -> None:
+def balance(bias: Tensor, loads: Tensor, rate: Tensor | float) -> None:
     """Router biases [L, E] move towards equal loads int64 [L, E]."""
     mean = loads.float().mean(-1, keepdim=True)
-    bias.add_(torch.sign(mean - loads.float()), alpha=rate)
+    bias.add_(torch.sign(mean - loads.float()) * rate)
     bias.sub_(bias.mean(-1, keepdim=True))

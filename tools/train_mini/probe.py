@@ -14,16 +14,21 @@ from torch import Tensor
 
 @dataclass
 class Probe:
-    """rows int64 [B, P]: flat row ids, the same number in every sequence; measure: also report recall."""
+    """rows int64 [B, P]: flat row ids, the same number in every sequence."""
 
     rows: Tensor
-    measure: bool = False
 
 
-def draw_probe(n_rows: int, length: int, per_sequence: int, generator: torch.Generator, device, measure: bool) -> Probe:
-    n_seq = n_rows // length
-    offset = torch.randint(length, (n_seq, per_sequence), generator=generator, device=device)
-    return Probe(offset + torch.arange(n_seq, device=device)[:, None] * length, measure)
+def draw_probe(favoured: Tensor, length: int, per_sequence: int, generator: torch.Generator) -> Probe:
+    """favoured bool [R]: every other row of a sequence is drawn from these, if it has any. On the CPU."""
+    choice = favoured.view(-1, length)
+    n_seq = len(choice)
+    offset = torch.randint(length, (n_seq, per_sequence), generator=generator)
+    some = choice.any(1)
+    if some.any():
+        half = torch.multinomial(choice[some].float(), per_sequence // 2 + 1, replacement=True, generator=generator)
+        offset[some, : per_sequence // 2 + 1] = half
+    return Probe(offset + torch.arange(n_seq)[:, None] * length)
 
 
 class IndexTask:

@@ -90,7 +90,8 @@ def check_kernels(config: Config, toy: Toy) -> None:
         if name == "plain":
             trainer.model.ops = Ops(config, trainer.model.nx)
         for dense in (True, False):
-            loss, index_loss, _ = trainer.loss(batch, 0, dense)
+            loss, _, out = trainer.loss(batch, trainer.probe(batch, 0), dense)
+            index_loss = out.index_loss
             (loss + index_loss).backward()
             gradients[name, dense] = {k: p.grad for k, p in trainer.parameters.items() if p.grad is not None}
             trainer.optimizer.zero_grad()
@@ -115,8 +116,8 @@ def check_compiled(trainer: Trainer, batch: Batch) -> None:
         ):
             trainer.model.ops, trainer.model.parts = ops, ops.parts
             with torch.set_grad_enabled(name == "compiled"):  # so that the code compiled for training serves
-                loss, index_loss, _ = trainer.loss(batch, 0, dense)
-            losses[name] = f"{loss.item():.5f} + {index_loss.item():.5f}"
+                loss, _, out = trainer.loss(batch, trainer.probe(batch, 0), dense)
+            losses[name] = f"{loss.item():.5f} + {out.index_loss.item():.5f}"
         print(f"{'dense' if dense else 'sparse'}: loss + index loss {losses}")
 
 
@@ -191,11 +192,12 @@ def train(config: Config, toy: Toy, trainer: Trainer | None, seconds: float) -> 
         progress = elapsed / seconds
         factor = min(1.0, step / 20) * min(1.0, (1 - progress) / 0.3)
         show = step % 25 == 0
-        result = trainer.step(pool[step % len(pool)], step, factor, dense=progress < 0.1, measure=show)
+        result = trainer.step(pool[step % len(pool)], step, factor, dense=progress < 0.1)
         tokens += 131_072
         if show:
             recall = " ".join(f"{layer}:{value.item():.2f}" for layer, value in result.recall.items())
-            loads = result.loads.float()
+            loads = trainer.loads.clone()
+            trainer.loads.zero_()
             print(f"step {step:4} loss {result.loss.item():.3f} index {result.index_loss.item():.3f} "
                   f"norm {result.grad_norm.item():.2f} recall {recall} "
                   f"load max/mean {(loads.max(1).values / loads.mean(1)).mean().item():.2f}", flush=True)  # fmt: skip

@@ -24,7 +24,7 @@ class Stack:
     """`names` are checkpoint names in the order of the stack; the parameter is [*lead, *shape].
 
     storage    fp8 (32x32 tiles), fp4 (rows of 32), rows8 (FP8 table rows), bf16 or f32
-    optimizer  muon, adam, table (adam with its own rate), router (moved by load, not by gradient)
+    optimizer  muon, adam, table and index (adam with rates of their own), router (moved by load, not by gradient)
     init       standard deviation, or a constant in `value`
     """
 
@@ -125,14 +125,15 @@ class Specs:
         if kv:
             yield stack("compressor.wkv", kv, (width, d), optimizer="muon", init=d**-0.5)
             yield stack("compressor.norm", kv, (width,), value=1.0)
-            yield stack("indexer.wk", kv, (index_width, width), init=width**-0.5)
-            yield stack("indexer.k_norm", kv, (index_width,), value=1.0)
+            yield stack("indexer.wk", kv, (index_width, width), optimizer="index", init=width**-0.5)
+            yield stack("indexer.k_norm", kv, (index_width,), optimizer="index", value=1.0)
         if gated:
             yield stack("compressor.wgate", gated, (width, d), optimizer="muon", init=0.3 * d**-0.5)
         if index:
             rows = c.index_n_heads * index_width
-            yield stack("indexer.wq_b", index, (rows, c.q_lora_rank), "fp8", init=c.q_lora_rank**-0.5)
-            yield stack("indexer.weights_proj", index, (c.index_n_heads, d), init=d**-0.5)
+            init = c.q_lora_rank**-0.5
+            yield stack("indexer.wq_b", index, (rows, c.q_lora_rank), "fp8", optimizer="index", init=init)
+            yield stack("indexer.weights_proj", index, (c.index_n_heads, d), optimizer="index", init=d**-0.5)
 
     def _engram(self) -> Iterator[Stack]:
         c = self.config

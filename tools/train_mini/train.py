@@ -18,6 +18,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter, deque
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,14 @@ from .generate import generate
 from .model import Model, Weights
 from .numerics import Numerics
 from .ops import Ops, TritonOps
-from .trainer import Trainer
+from .trainer import RATES, StepResult, Trainer
 
 CHECKPOINT_SECONDS = 300
-WARMUP_STEPS = 100
-DENSE_SHARE = 0.06  # of the backbone's schedule, all entries attended
-FINAL_SHARE = 0.20  # of the backbone's schedule, the final phase
-DECAY_SHARE = 0.35  # of a schedule, the linear way to zero
+WARMUP_STEPS = 200
+DENSE_SHARE = 0.55  # of the backbone's schedule, all entries attended
+FINAL_SHARE = 0.22  # of the backbone's schedule, the final phase
+DECAY_SHARE = 0.40  # of a schedule, the linear way to zero
+ANSWER_WEIGHT = 4.0  # of the loss on what an assistant says in a task; elsewhere it is 1
 STAGES = ("backbone", "text", "drafter", "calibration", "done")
 
 
@@ -96,7 +98,9 @@ class Run:
         self.top, token_map = complete_config(top, json.loads(tokenizer))
         self.config = Config(self.top)
         self.data = DataSet(args.data, self.config.vocab_size, hashlib.sha256(tokenizer).hexdigest())
-        self.trainer = Trainer(self.config, token_map, self.device, args.seed, compiled=self.device != "cpu")
+        rates = {name: rate for name in RATES if (rate := getattr(args, f"{name}_rate", None)) is not None}
+        compiled = self.device != "cpu"
+        self.trainer = Trainer(self.config, token_map, self.device, args.seed, compiled=compiled, rates=rates)
         self.token_map = token_map
         args.run.mkdir(parents=True, exist_ok=True)
         self.log_file = args.run / "log.jsonl"
@@ -104,6 +108,7 @@ class Run:
         self.own_text: list[tuple[Tensor, int, bool]] = []  # document, length of its prompt, greedy
         self.temperatures: dict[str, Any] | None = None
         self.last_save = time.monotonic()
+        self.tallies: deque[Counter[tuple[str, str]]] = deque(maxlen=10)
         self.resume()
 
     # -- checkpoints and log
@@ -168,7 +173,8 @@ class Run:
         final = phase == "final"
         return Sampler(
             self.data, phase, a.rows, a.final_length if final else a.length, a.seed, c.top["bos_token_id"],
-            c.top["pad_token_id"], c.sliding_window, assistant_only=final, replay_share=0.5 if final else 0.0,
+            c.top["pad_token_id"], c.sliding_window, answer_weight=ANSWER_WEIGHT,
+            context_weight=0.0 if final else 1.0, replay_share=0.5 if final else 0.0,
         )  # fmt: skip
 
     def backbone(self) -> None:
@@ -181,19 +187,24 @@ class Run:
                 batches = prefetched(self.sampler(phase).batch, self.step, self.device)
             factor, dense = rate_factor(self.step, progress), progress < DENSE_SHARE
             show = self.step % self.args.log_every == 0
-            result = self.trainer.step(next(batches), self.step, factor, dense, measure=show)
+            batch = next(batches)
+            result = self.trainer.step(batch, self.step, factor, dense)
             self.step, self.tokens = self.step + 1, self.tokens + self.args.rows
             if show:
                 # Reading the loss waits for the device, so the clock's rate is real.
-                self.log_backbone(result, phase, dense, factor, progress, clock)
+                self.log_backbone(result, batch, phase, dense, factor, progress, clock)
                 self.spent = clock.elapsed
                 self.save_if_due()
 
-    def log_backbone(self, result, phase: str, dense: bool, factor: float, progress: float, clock: Clock) -> None:
+    def log_backbone(
+        self, result: StepResult, batch: Batch, phase: str, dense: bool, factor: float, progress: float, clock: Clock
+    ) -> None:
         loss = result.loss.item()
         if not np.isfinite(loss):
             raise FloatingPointError(f"the loss is {loss} at step {self.step}")
         clock.mark(self.tokens)
+        if batch.notes:
+            self.tallies.append(batch.notes.tally(result.hit.cpu().numpy(), [p.name for p in self.data.parts]))
         loads = self.trainer.loads
         mean = loads.mean(1, keepdim=True).clamp(min=1e-9)
         self.log(
@@ -201,8 +212,15 @@ class Run:
             progress=progress, tokens=self.tokens, rate=round(clock.rate()), norm=result.grad_norm.item(),
             recall={layer: round(v.item(), 3) for layer, v in result.recall.items()},
             load_max=(loads / mean).max().item(), load_min=(loads / mean).min().item(), seconds=clock.elapsed,
+            whole=self.whole_answers(),
         )  # fmt: skip
         loads.zero_()
+
+    def whole_answers(self) -> dict[str, float]:
+        """Share of recent task documents with every answer token right (given the ones before), by part."""
+        total = sum(self.tallies, Counter())
+        names = sorted({name for name, _ in total})
+        return {n.removeprefix("tasks-"): round(total[n, "whole"] / total[n, "documents"], 3) for n in names}
 
     # -- (c): text of the model's own
 
@@ -339,7 +357,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--text-minutes", type=float, default=2.5)
     parser.add_argument("--drafter-minutes", type=float, default=4)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=131_072, help="tokens of a step")
+    parser.add_argument("--rows", type=int, default=65_536, help="tokens of a step")
+    for name in ("muon", "adam", "index"):
+        parser.add_argument(f"--{name}-rate", type=float, help=f"learning rate of the backbone ({RATES[name]})")
     parser.add_argument("--length", type=int, default=2048, help="sequence length of the main phase")
     parser.add_argument("--final-length", type=int, default=8192)
     parser.add_argument("--text-sequences", type=int, default=2048)

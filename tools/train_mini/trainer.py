@@ -15,32 +15,35 @@ from torch import Tensor
 from reference.config import Config
 
 from .batches import Batch
+from .graph import GraphRunner
 from .losses import cross_entropy
-from .model import Model
+from .model import Model, Output
 from .numerics import Numerics
 from .ops import Ops, TritonOps
 from .optimizer import Optimizer, balance
-from .probe import draw_probe
+from .probe import Probe, draw_probe
 from .specs import initial_parameters
 
-RATES = {"muon": 3e-3, "adam": 2e-3, "table": 1e-2, "decay": 0.05}
+RATES = {"muon": 6e-3, "adam": 4e-3, "table": 1e-2, "index": 1e-2, "decay": 0.05}
 BIAS_RATE = 2e-3
-PROBES_PER_2048 = 16
+PROBES_PER_2048 = 32
 
 
 @dataclass
 class StepResult:
+    """Scalars and rows of the step; overwritten by the next step where steps run as a graph."""
+
     loss: Tensor
     index_loss: Tensor
     grad_norm: Tensor
-    loads: Tensor
     recall: dict[int, Tensor]
+    hit: Tensor  # bool [R]: the target was the best token
 
 
 class Trainer:
     def __init__(
         self, config: Config, token_map: np.ndarray | None, device: str, seed: int,
-        compiled: bool = True, without: frozenset[str] = frozenset(),
+        compiled: bool = True, without: frozenset[str] = frozenset(), rates: dict[str, float] | None = None,
     ):  # fmt: skip
         self.config, self.device, self.seed = config, device, seed
         nx = Numerics()
@@ -52,28 +55,42 @@ class Trainer:
             key: p.to(device).requires_grad_(specs.all()[key].optimizer != "router")
             for key, p in initial_parameters(specs, seed).items()
         }
-        self.optimizer = Optimizer({k: self.parameters[k] for k in specs.backbone}, specs.backbone, dict(RATES))
+        self.optimizer = Optimizer({k: self.parameters[k] for k in specs.backbone}, specs.backbone, RATES | (rates or {}))
         self.loads = torch.zeros(config.num_hidden_layers, config.n_routed_experts, device=device)
+        self.factor = torch.zeros((), device=device)
+        self.runner = GraphRunner(self._step) if on_gpu and compiled else self._step
 
-    def loss(self, batch: Batch, step: int, dense: bool, measure: bool = False) -> tuple[Tensor, Tensor, Any]:
-        """Cross entropy, index loss, and the model's output."""
-        w = self.model.prepare(self.parameters, self.model.specs.backbone)
+    def probe(self, batch: Batch, step: int) -> Probe:
         length = batch.rows.length
-        generator = torch.Generator(self.device).manual_seed(self.seed * 7_919 + step)
-        per_sequence = max(1, PROBES_PER_2048 * length // 2048)
-        probe = draw_probe(len(batch.target), length, per_sequence, generator, self.device, measure)
+        generator = torch.Generator().manual_seed(self.seed * 7_919 + step)
+        asked = torch.zeros(len(batch.target), dtype=torch.bool)
+        if batch.notes is not None:
+            asked = torch.from_numpy(batch.notes.asked)
+        probe = draw_probe(asked, length, max(2, PROBES_PER_2048 * length // 2048), generator)
+        return Probe(probe.rows.to(self.device, non_blocking=True))
+
+    def loss(self, batch: Batch, probe: Probe, dense: bool) -> tuple[Tensor, Tensor, Output]:
+        """Cross entropy, bool [R] (the target was the best token), and the model's output with the index loss."""
+        w = self.model.prepare(self.parameters, self.model.specs.backbone)
         has_index = bool(self.config.index_source_layer_ids)
         out = self.model.forward(w, batch.rows, dense=dense, probe=probe if has_index else None)
-        return cross_entropy(out.hidden, w["head"][0], batch.target, batch.weight), out.index_loss, out
+        loss, hit = cross_entropy(out.hidden, w["head"][0], batch.target, batch.weight)
+        return loss, hit, out
 
-    def step(self, batch: Batch, step: int, factor: float, dense: bool, measure: bool = False) -> StepResult:
-        loss, index_loss, out = self.loss(batch, step, dense, measure)
-        (loss + index_loss).backward()
-        norm = self.optimizer.step(factor)
+    def step(self, batch: Batch, step: int, factor: float, dense: bool) -> StepResult:
+        self.factor.fill_(factor)
+        return self.runner(batch, self.probe(batch, step), dense)
+
+    def _step(self, batch: Batch, probe: Probe, dense: bool) -> StepResult:
+        """Nothing in here waits for the device or depends on values the host knows, but the shapes."""
         self.optimizer.zero_grad()
-        balance(self.parameters["ffn.gate.bias"], out.loads, BIAS_RATE * min(1.0, factor + 0.05))
+        loss, hit, out = self.loss(batch, probe, dense)
+        (loss + out.index_loss).backward()  # with Adam the index loss needs no weight of its own
+        norm = self.optimizer.step(self.factor)
+        balance(self.parameters["ffn.gate.bias"], out.loads, BIAS_RATE * (self.factor + 0.05).clamp(max=1.0))
         self.loads += out.loads
-        return StepResult(loss.detach(), index_loss.detach(), norm, out.loads, out.recall)
+        recall = {layer: value.detach() for layer, value in out.recall.items()}
+        return StepResult(loss.detach(), out.index_loss.detach(), norm, recall, hit)
 
     @torch.no_grad()
     def reset(self) -> None:
@@ -82,7 +99,7 @@ class Trainer:
             self.parameters[key].copy_(p)
         for value in self.optimizer.state.values():
             value.zero_()
-        self.optimizer.steps = 0
+        self.optimizer.steps.zero_()
 
     def state_dict(self) -> dict[str, Any]:
         return {
