@@ -17,7 +17,20 @@ from train_mini.data import parts, render, tokenizer  # noqa: E402
 from train_mini.data.carried import TextPart  # noqa: E402
 from train_mini.data.codec import Codec  # noqa: E402
 from train_mini.data.fetch import DataError  # noqa: E402
-from train_mini.data.tasks import FAMILIES, arithmetic, world  # noqa: E402
+from train_mini.data.tasks import (
+    FAMILIES,
+    arithmetic,
+    attributes,
+    extraction,
+    facts,
+    layouts,
+    lookup,
+    needle,
+    passages,
+    tool_parts,
+    tools,
+    world,
+)  # noqa: E402
 
 PROGRAM = pathlib.Path(os.environ.get("DEEPINFER_BIN", ROOT / "build" / "deepinfer"))
 MODEL = ROOT / "models" / "mini"
@@ -162,6 +175,105 @@ def test_training_and_test_values_are_apart(small_world):
     known = world.Draw(small_world, random.Random(1), world.KNOWN)
     forms = list(range(10))
     assert not {known.template("x", forms) for _ in range(200)} & {test.template("x", forms) for _ in range(200)}
+
+
+def asked_text(sample):
+    """All that is not the assistant's own."""
+    return "\n".join(m["content"] for m in sample.messages if m["role"] != "assistant")
+
+
+def test_every_looked_up_answer_stands_in_the_text_before_it(small_world):
+    draw = world.Draw(small_world, random.Random(2))
+    n_answers = 0
+    for _ in range(300):
+        before = ""
+        for message in lookup.make(draw).messages:
+            if message["role"] == "assistant":
+                n_answers += 1
+                for line in message["content"].split("\n"):
+                    assert line.strip() in before, (line, before[-500:])
+            before += message["content"] + "\n"
+    assert n_answers > 900
+
+
+@pytest.mark.parametrize("grade", [None, world.KNOWN, world.NEW])
+def test_extracted_values_stand_in_the_document(grade, small_world):
+    draw = world.Draw(small_world, random.Random(4), grade)
+    for _ in range(300):
+        sample = extraction.make(draw)
+        text = asked_text(sample)
+        for message in sample.messages:
+            values = json.loads(message["content"]) if message["role"] == "assistant" else {}
+            for value in values.values():
+                if not isinstance(value, bool) and value is not None:
+                    assert all(str(v) in text for v in (value if isinstance(value, list) else [value])), (value, text)
+
+
+def test_keys_unlike_their_labels_are_explained_when_they_are_held_out(small_world):
+    draw = world.Draw(small_world, random.Random(4), world.NEW)
+    for _ in range(300):
+        _, fields = extraction._listed(draw)
+        assert all(extraction._norm(f.key) == extraction._norm(f.label) for f in fields)
+
+
+@pytest.mark.parametrize("grade", [None, world.KNOWN, world.NEW])
+def test_arguments_are_copied_from_the_request_in_the_order_of_the_schema(grade, small_world):
+    draw = world.Draw(small_world, random.Random(6), grade)
+    for _ in range(300):
+        sample = tools.make(draw)
+        schemas = {t["function"]["name"]: t["function"]["parameters"] for t in sample.tools}
+        assert len(schemas) == len(sample.tools)
+        for call in [c for m in sample.messages for c in m.get("tool_calls", [])]:
+            schema, arguments = schemas[call["function"]["name"]], json.loads(call["function"]["arguments"])
+            assert list(arguments) == [key for key in schema["properties"] if key in arguments]
+            assert set(schema["required"]) <= arguments.keys()
+            for value in arguments.values():
+                if not isinstance(value, bool):
+                    values = value if isinstance(value, list) else [value]
+                    assert all(str(v) in asked_text(sample) for v in values), (value, asked_text(sample))
+
+
+def test_tools_put_together_are_nearly_never_the_same(small_world):
+    draw = world.Draw(small_world, random.Random(8))
+    names = [t["function"]["name"] for _ in range(200) for t in tools.make(draw).tools]
+    assert len(set(names)) > len(names) // 2
+
+
+def test_no_fact_question_has_two_answers(small_world):
+    answers = {}
+    for _, questions, value, _ in facts._table(small_world):
+        for question in questions:
+            assert answers.setdefault(question, value) == value, question
+
+
+def test_the_needle_asked_for_is_in_the_text(small_world):
+    draw = world.Draw(small_world, random.Random(9), world.NEW)
+    for _ in range(100):
+        sample = needle.make_at(draw, 200, 0.5)
+        assert sample.messages[-1]["content"] in asked_text(sample)
+
+
+def test_no_held_out_wording_is_trained_under_another_index():
+    lists = [arithmetic._ADD, arithmetic._SUBTRACT, arithmetic._TIMES, arithmetic._SUM3, extraction._WORDS, extraction._PLAIN, layouts._LAYOUTS,
+             passages._HEADS, needle.FORMS, tool_parts._FRAMES, tool_parts._PHRASES, tool_parts._THINGS, attributes.STATEMENTS, attributes.QUESTIONS]  # fmt: skip
+    assert all(len(set(options)) == len(options) for options in lists)
+    for name, _, plan in passages.PLANS:
+        assert len(plan) == len(passages._NAMES[name][1])
+        assert all(len(set(passages._questions(name, fact))) == len(passages._questions(name, fact)) for fact in plan)
+
+
+def test_sentences_joined_by_blanks_can_be_told_apart():
+    text = (
+        'The U.S. Army came. It left at noon. Changed in\nversion 3.8: Added this\nNobody saw it. "Who did." He left.'
+    )
+    lines = world.prose(text, 5, 200)
+    assert world.sentences(" ".join(lines)) == lines == ["It left at noon.", "Nobody saw it."]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_samples_follow_from_the_seed(family, small_world):
+    twice = [[FAMILIES[family][0](world.Draw(small_world, random.Random(11))) for _ in range(20)] for _ in range(2)]
+    assert twice[0] == twice[1]
 
 
 def test_a_changed_part_is_refused_by_name(tmp_path):

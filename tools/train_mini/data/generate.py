@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import random
 import zlib
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,9 +80,12 @@ def write_all(carried: Path, out: Path, model: Path, program: Path, n_tokens: in
         f: PartWriter(out, f"tasks-{f}", "tasks", Weights(TASKS_WEIGHTS[0] * s, TASKS_WEIGHTS[1] * s), True)
         for f, (_, s) in FAMILIES.items()
     }
-    with multiprocessing.get_context("fork").Pool(workers) as pool:
-        for family, chunk in pool.imap(make_chunk, jobs):
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"))
+    try:
+        for family, chunk in pool.map(make_chunk, jobs):
             writers[family].add(chunk.tokens, chunk.lengths, chunk.loss)
+    finally:
+        pool.shutdown(cancel_futures=True)
     entries += [writer.close() for writer in writers.values()]
     codec = world.corpus.codec
     return write_manifest(out, codec.sha256, codec.vocab_size, entries)

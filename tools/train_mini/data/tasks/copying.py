@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..render import Sample
+from . import lookup
 from .common import turn
 from .world import Draw, prose
 
@@ -43,6 +44,8 @@ _CONTINUE = ["Continue: {t}", "What comes next? {t}", "Continue the pattern: {t}
 
 
 def make(draw: Draw) -> Sample:
+    if draw.chance(0.4) and not draw.test:
+        return lookup.make(draw)
     at = draw.rng.random()
     if at < 0.6:
         size = draw.number(1, 24) if not draw.test else draw.number(1, 36)

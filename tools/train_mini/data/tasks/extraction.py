@@ -1,20 +1,34 @@
-"""Family 3, field extraction to JSON: a document of one kind in one of eight surface forms, a subset of its fields asked for.
+"""Family 3, field extraction to JSON: a document of some kind in some layout (layouts.py), a subset of its fields asked for.
 
 Key names, order and subset are random, so the schema has to be read. The schema comes as the response format or as words.
+A key that is held out stands in the document in its own words or the request says its label: reading is enough.
+Bare digits are JSON numbers, yes and no are booleans; where a list may have one member the request says "a list".
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..render import Sample
 from .attributes import ATTRIBUTES
 from .common import assistant, effort, user, with_system
-from .world import Draw
+from .layouts import document
+from .world import NEW, Draw, split_templates
 
 Field = tuple[list[str], str, str]  # spellings of the key, label in the document, kind of value
+
+
+class Asked(NamedTuple):
+    """A field of one document, its names chosen."""
+
+    key: str
+    label: str  # in words
+    kind: str
+    value: Any
+
 
 _PERSON = (["name", "person", "full_name", "contact"], "Name", "person")
 _EMAIL = (["email", "mail", "email_address", "e_mail"], "Email", "email")
@@ -201,7 +215,7 @@ _VALUES: dict[str, Callable[[Draw], Any]] = {
     "good": lambda d: f"{d.entity('colors')} {d.entity('goods')}",
     "color": lambda d: d.entity("colors"),
     "time": Draw.time,
-    "code": lambda d: d.number(1000, 99999),
+    "code": lambda d: int(d.digits(d.pick([3, 4, 4, 5, 5, 6]))),
     "code3": lambda d: d.number(100, 599),
     "small": lambda d: d.number(2, 99),
     "digit": lambda d: d.number(1, 9),
@@ -222,6 +236,11 @@ _VALUES: dict[str, Callable[[Draw], Any]] = {
     "plate": lambda d: f"{d.pick('ABCDEFGHKLM')}{d.pick('ABCDEFGHKLM')}-{d.digits(3)}",
     "wordcode": Draw.word_code,
     "goods": lambda d: d.some(d.world.lists["goods"][d.test], d.number(1, 3)),
+    "words": lambda d: " ".join(d.entity("nouns") for _ in range(d.number(2, 4))),
+    "hex": lambda d: "x" + d.hex(d.number(4, 9)),
+    "remark": lambda d: (
+        f"{d.entity('adjectives')} {d.entity('nouns')} with {d.entity('adjectives')} {d.entity('nouns')}"
+    ),
     "people": lambda d: [d.person() for _ in range(d.number(1, 3))],
 }
 _TYPES = {
@@ -238,72 +257,90 @@ _TYPES = {
 }
 _ENUMS = {"priority": ["low", "medium", "high"], "level": ["info", "warning", "error", "debug"]}
 
+_STYLES: list[Callable[[list[str]], str]] = [
+    "_".join,
+    lambda w: w[0] + "".join(x.capitalize() for x in w[1:]),
+    " ".join,
+    lambda w: "_".join(w).upper(),
+    lambda w: "".join(x.capitalize() for x in w),
+    "-".join,
+    lambda w: " ".join(w).capitalize(),
+    lambda w: " ".join(x.capitalize() for x in w),
+]
+_STYLE_SHARES = [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5, 6, 7]
+_ENDINGS = "number name date id type status count code total level owner place limit size state group index note time unit".split()
+_NOUNS_OF_KINDS = "record file report card entry sheet profile summary memo register slip document form notice statement page item log dossier certificate".split()
+
 
 def make(draw: Draw) -> Sample:
-    kind, fields = draw.template("extract-kind", KINDS) if draw.chance(0.6) else _any_kind(draw)
-    chosen = draw.some(fields, draw.number(2, len(fields)))
-    values: dict[str, Any] = {}
-    for _, label, value_kind in chosen:
-        if label != "Email":
-            values[label] = _VALUES[value_kind](draw)
-    for _, label, _kind in chosen:
-        if label == "Email":
-            values[label] = draw.email(values.get("Name") or draw.person())
-    missing = draw.pick(chosen)[1] if draw.chance(0.12) and len(chosen) > 3 else None
-    said = [(label, values[label]) for _, label, _kind in chosen if label != missing]
-    document = _document(draw, kind, said)
-    asked = draw.some(chosen, draw.number(2, min(10, len(chosen))))
-    keys = {f[1]: draw.template("key-" + f[0][0], f[0]) for f in asked}
-    if len(set(keys.values())) < len(keys):
-        keys = {f[1]: f[0][0] + f"_{i}" if i else f[0][0] for i, f in enumerate(asked)}
-    answer = {keys[f[1]]: None if f[1] == missing else values[f[1]] for f in asked}
-    return _sample(draw, kind, document, asked, keys, answer)
-
-
-def _any_kind(draw: Draw) -> tuple[str, list[Field]]:
-    """A document of some kind with any attributes as fields."""
-    chosen = {name: kind for name, kind in (draw.template("attribute", ATTRIBUTES) for _ in range(draw.number(3, 10)))}
-    fields: list[Field] = []
-    for name, kind in chosen.items():
-        words = name.split()
-        spellings = [
-            "_".join(words),
-            words[0] + "".join(w.capitalize() for w in words[1:]),
-            name,
-            "_".join(words).upper(),
-        ]
-        fields.append((spellings, name.capitalize(), kind))
-    if len(fields) < 2:
-        return _any_kind(draw)
-    return draw.template(
-        "any-kind", ["record", "file", "report", "card", "entry", "sheet", "profile", "summary", "memo", "register"]
-    ), fields
-
-
-def _document(draw: Draw, kind: str, said: list[tuple[str, Any]]) -> str:
-    if draw.chance(0.5):
+    while True:
+        kind, fields = _listed(draw) if draw.chance(0.4) else _any_kind(draw)
+        norms = [norm for f in fields for norm in {_norm(f.key), _norm(f.label)}]
+        if len(fields) > 1 and len(set(norms)) == len(norms):
+            break
+    missing = draw.pick(fields).key if draw.chance(0.12) and len(fields) > 3 else None
+    said = [(f.label, _spelt(f.value)) for f in fields if f.key != missing]
+    if draw.chance(0.3):
         said = draw.some(said, len(said))
-    pairs = [(label, _spelt(draw, value)) for label, value in said]
-    form = draw.template("extract-form", ["key-value", "table", "sentence", "email", "note", "list", "form", "csv"])
-    if form == "key-value":
-        return "\n".join(f"{label}: {value}" for label, value in pairs)
-    if form == "table":
-        return "\n".join(["| field | value |", "| --- | --- |", *(f"| {label} | {value} |" for label, value in pairs)])
-    if form == "sentence":
-        return f"This {kind} has " + ", ".join(f"{label.lower()} {value}" for label, value in pairs) + "."
-    if form == "email":
-        body = " ".join(f"The {label.lower()} is {value}." for label, value in pairs)
-        return f"Hello {draw.entity('first_names')},\n\nhere is what you asked for about the {kind}. {body}\n\nBest regards\n{draw.entity('first_names')}"
-    if form == "note":
-        return f"Note on a {kind}. " + "; ".join(f"{label.lower()} = {value}" for label, value in pairs)
-    if form == "list":
-        return f"{kind.capitalize()}\n" + "\n".join(f"- {label} - {value}" for label, value in pairs)
-    if form == "form":
-        return "\n".join(f"{label.upper()} .... [{value}]" for label, value in pairs)
-    return ";".join(label for label, _ in pairs) + "\n" + ";".join(value for _, value in pairs)
+    asked = [f._replace(value=None) if f.key == missing else f for f in fields]
+    asked = draw.some(asked, draw.number(min(2, len(asked)), min(10, len(asked))))
+    return _sample(draw, kind, document(draw, kind, said), asked, [f for f in fields if f.key != missing])
 
 
-def _spelt(draw: Draw, value: Any) -> str:
+def _norm(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").lower()
+
+
+def _listed(draw: Draw) -> tuple[str, list[Asked]]:
+    """A document of the list; its labels are the keys in words, or other names of the same thing."""
+    kind, fields = draw.template("extract-kind", KINDS)
+    chosen = draw.some(fields, draw.number(2, len(fields)))
+    found = []
+    person = draw.person()
+    for names, label, value_kind in chosen:
+        key = draw.template("key-" + names[0], names)
+        known = [names[i] for i in split_templates("key-" + names[0], len(names))[0]]
+        at = draw.rng.random()
+        said = key if draw.grade == NEW or at < 0.5 else label if at < 0.8 else draw.pick(known)
+        value = draw.email(person) if label == "Email" else person if label == "Name" else _VALUES[value_kind](draw)
+        found.append(Asked(key, _words(said), value_kind, value))
+    return kind, found
+
+
+def _any_kind(draw: Draw) -> tuple[str, list[Asked]]:
+    """A document of some invented kind with any fields: only the labels say what is what."""
+    found: dict[str, Asked] = {}
+    style = draw.pick(_STYLE_SHARES)
+    mixed = draw.chance(0.15)
+    for _ in range(draw.number(3, 11)):
+        label, value_kind = _any_label(draw)
+        words = label.split()
+        usable = split_templates("key-" + "_".join(words), len(_STYLES))[draw.grade == NEW]
+        if mixed:
+            style = draw.pick(_STYLE_SHARES)
+        key = _STYLES[style if style in usable else draw.pick(usable)](words)
+        found[_norm(key)] = Asked(key, label, value_kind, _VALUES[value_kind](draw))
+    kind = draw.template("any-kind", _NOUNS_OF_KINDS)
+    return f"{draw.entity('nouns')} {kind}" if draw.chance(0.5) else kind, list(found.values())
+
+
+def _any_label(draw: Draw) -> tuple[str, str]:
+    at = draw.rng.random()
+    if at < 0.35:
+        return draw.template("attribute", ATTRIBUTES)
+    value_kind = draw.pick(list(_VALUES))
+    if at < 0.6:
+        return draw.entity("nouns"), value_kind
+    if at < 0.8:
+        return f"{draw.entity('adjectives')} {draw.entity('nouns')}", value_kind
+    return f"{draw.entity('nouns')} {draw.pick(_ENDINGS)}", value_kind
+
+
+def _spelt(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -311,60 +348,95 @@ def _spelt(draw: Draw, value: Any) -> str:
     return str(value)
 
 
-def _schema(draw: Draw, asked: list[Field], keys: dict[str, str], answer: dict[str, Any]) -> dict[str, Any]:
-    """Fields that may be null say so, and some others do too."""
+def _schema(draw: Draw, asked: list[Asked]) -> dict[str, Any]:
+    """Fields that may be null say so, and some others do too; labels unlike their keys are mostly described."""
     properties: dict[str, Any] = {}
-    for _, label, kind in asked:
-        spec: dict[str, Any] = {"type": _TYPES.get(kind, "string")}
-        if kind in _ENUMS:
-            spec["enum"] = _ENUMS[kind]
+    for f in asked:
+        spec: dict[str, Any] = {"type": _TYPES.get(f.kind, "string")}
+        if f.kind in _ENUMS:
+            spec["enum"] = _ENUMS[f.kind]
         if spec["type"] == "array":
             spec["items"] = {"type": "string"}
-        if answer[keys[label]] is None or draw.chance(0.15):
+        if f.value is None or draw.chance(0.15):
             spec["type"] = [spec["type"], "null"]
             spec.pop("enum", None)
-        properties[keys[label]] = spec
+        if draw.chance(0.6 if _norm(f.key) != _norm(f.label) else 0.1):
+            spec["description"] = draw.pick(["{}", "The {}.", "{} of the document", "Labelled {}."]).format(f.label)
+        properties[f.key] = spec
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-_WORDS = [
-    "Extract {k} as JSON from this {d}.\n\n{t}",
-    "{t}\n\nGive me {k} as a JSON object.",
-    "Read this {d} and answer with JSON. Keys: {k}.\n\n{t}",
-    "Turn this into JSON with the keys {k}:\n{t}",
-    "Document:\n{t}\n\nReturn JSON with these fields: {k}",
-    "I need {k} in JSON.\n{t}",
-    "From the {d} below, fill a JSON object with {k}.\n\n{t}",
-    "{t}\n---\nJSON with {k}, please.",
-    "Which values do {k} have? Answer as JSON.\n\n{t}",
-    "Fields: {k}\nFormat: JSON\nText: {t}",
-]
-_PLAIN = [
-    "Extract the data.\n\n{t}",
-    "{t}",
-    "Read this {d}.\n\n{t}",
-    "Fill the schema from this {d}:\n{t}",
-    "{t}\n\nExtract the fields.",
-    "Here is a {d}:\n{t}\nAnswer in the required format.",
+def _placed(instructions: list[str]) -> list[str]:
+    return [place.replace("{i}", i) for i in instructions for place in _PLACES]
+
+
+_PLACES = ["{i}\n\n{t}", "{t}\n\n{i}", "{i}\n{t}", "{t}\n---\n{i}", "<document>\n{t}\n</document>\n\n{i}", "Document:\n{t}\n\n{i}", "{i}\n\n```\n{t}\n```", "{i}\n\nText:\n{t}",
+           "Here is a {d}.\n\n{t}\n\n{i}"]  # fmt: skip
+_WORDS = _placed([
+    "Extract {k} as JSON.", "Give me {k} as a JSON object.", "Answer with JSON. Keys: {k}.", "Turn this {d} into JSON with the keys {k}.", "Return JSON with these fields: {k}.",
+    "I need {k} in JSON.", "Fill a JSON object with {k}.", "JSON with {k}, please.", "Which values do {k} have? Answer as JSON.", "Fields: {k}\nFormat: JSON",
+    "Write a JSON object that has {k}.", "Pull {k} out of this {d} and write JSON.", "From the {d}, list {k} as one JSON object.", "Please read out {k}. Reply in JSON only.",
+    "Convert to JSON. Wanted keys: {k}", "Find {k} in the {d}; the answer is a JSON object.", "Produce JSON, keys {k}.", "Only JSON: {k}", "What are {k}? Use JSON.",
+    "Make JSON of this. Take just {k}.", "Parse the {d} and output {k} as JSON.", "Return an object with the members {k} (JSON).", "Get {k}. Output format: JSON.",
+])  # fmt: skip
+_PLAIN = _placed([
+    "Extract the data.", "Read this {d}.", "Fill the schema from this {d}.", "Extract the fields.", "Answer in the required format.", "What does this {d} say?", "Parse this.",
+    "Read the {d} and answer as asked.", "Take the values from the {d}.", "Give me the structured data.", "Please extract.", "Convert this {d} to the given format.",
+    "Find the values.", "Fill in the object.", "Get the fields of this {d}.", "Put this {d} into the schema.", "Process the {d}.", "Write down what is asked for.",
+])  # fmt: skip
+_LISTS = ["{}", "{}", '"{}"', "`{}`"]
+
+
+def _named(draw: Draw, asked: list[Asked]) -> str:
+    """The keys in words, with what cannot be seen from the key."""
+    form = draw.pick(_LISTS)
+    said = []
+    for f in asked:
+        hints = []
+        if _norm(f.key) != _norm(f.label) and draw.chance(0.6):
+            hints.append(f.label)
+        if _TYPES.get(f.kind) == "array":
+            hints.append("a list")
+        said.append(form.format(f.key) + (f" ({', '.join(hints)})" if hints else ""))
+    at = draw.rng.random()
+    if at < 0.15:
+        return "\n" + "\n".join(f"- {s}" for s in said) + "\n"
+    return ", ".join(said[:-1]) + " and " + said[-1] if at < 0.4 and len(said) > 1 else ", ".join(said)
+
+
+_MORE = [
+    "Now {k}.",
+    "And {k}?",
+    "Also {k} as JSON.",
+    "The same with {k}.",
+    "Now give me {k} in JSON.",
+    "JSON again, now with {k}.",
+    "Next: {k}",
+    "Please add an object with {k}.",
+    "Once more, only {k}.",
 ]
 
 
-def _sample(
-    draw: Draw, kind: str, document: str, asked: list[Field], keys: dict[str, str], answer: dict[str, Any]
-) -> Sample:
-    written = json.dumps(answer, ensure_ascii=False)
-    reasoning = f"The fields are {', '.join(keys.values())}." if draw.chance(0.12) else None
+def _written(asked: list[Asked]) -> str:
+    return json.dumps({f.key: f.value for f in asked}, ensure_ascii=False)
+
+
+def _sample(draw: Draw, kind: str, text: str, asked: list[Asked], there: list[Asked]) -> Sample:
+    """`there` are the fields that the document has: training sometimes asks for more of them in further turns."""
+    written = _written(asked)
+    reasoning = f"The fields are {', '.join(f.key for f in asked)}." if draw.chance(0.12) else None
     final = assistant(written, reasoning)
     thinking = effort(draw) if reasoning else None
     if draw.chance(0.5):
-        text = draw.template("extract-plain", _PLAIN).format(t=document, d=kind)
+        question = draw.template("extract-plain", _PLAIN).replace("{d}", kind).replace("{t}", text)
         schema = {
             "type": "json_schema",
-            "json_schema": {"name": kind.replace(" ", "_"), "schema": _schema(draw, asked, keys, answer)},
+            "json_schema": {"name": re.sub(r"\W", "_", kind), "schema": _schema(draw, asked)},
         }
-        return Sample(
-            with_system(draw, [user(text), final], 0.2), response_format=schema, thinking=thinking, check="json"
-        )
-    names = [f'"{k}"' for k in keys.values()] if draw.chance(0.3) else list(keys.values())
-    text = draw.template("extract-words", _WORDS).format(k=", ".join(names), t=document, d=kind)
-    return Sample(with_system(draw, [user(text), final], 0.2), thinking=thinking, check="json")
+        return Sample(with_system(draw, [user(question), final], 0.2), response_format=schema, thinking=thinking, check="json")  # fmt: skip
+    question = draw.template("extract-words", _WORDS).replace("{d}", kind).replace("{k}", _named(draw, asked)).replace("{t}", text)  # fmt: skip
+    messages = [user(question), final]
+    for _ in range(0 if draw.test or thinking is not None else draw.pick([0, 1, 2, 4])):
+        more = draw.some(there, draw.number(1, 4))
+        messages += [user(draw.pick(_MORE).replace("{k}", _named(draw, more))), assistant(_written(more))]
+    return Sample(with_system(draw, messages, 0.2), thinking=thinking, check="json")

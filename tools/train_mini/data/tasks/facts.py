@@ -196,7 +196,28 @@ _COUNTRY_FORMS = {
         "{k} borders {v}.",
     ),
 }
-_SHORT = [" Answer in one word.", " Answer with the name only.", " Just the answer.", " Only the value, please."]
+_SHORT = [" Short answer.", " Answer with the name only.", " Just the answer.", " Only the value, please.", " No sentence, just the value.", " Give only the value.", " Say only the answer.", " Value only.", " Answer only.",
+          " Be as short as you can.", " Without a sentence.", " Only the answer.", " Reply with the value alone.", " Just the value.", " As short as possible.", " The bare answer, please."]  # fmt: skip
+_FRAMES = ["What is the {a} of {k}?", "Name the {a} of {k}.", "Tell me the {a} of {k}.", "{k}: {a}?", "{a} of {k}?", "Give me the {a} of {k}.", "What's the {a} of {k}?", "What {a} does {k} have?", "Which {a} does {k} have?",
+           "Which {a} belongs to {k}?", "Do you know the {a} of {k}?", "Please name {k}'s {a}.", "I would like to know the {a} of {k}.", "Can you tell me the {a} of {k}?", "The {a} of {k} is what?", "For {k}, what is the {a}?",
+           "State the {a} of {k}.", "{k} has which {a}?", "What is {k}'s {a}?", "Look up the {a} of {k}.", "Say the {a} of {k}.", "Let me know the {a} of {k}.", "Could you name the {a} of {k}?", "I am looking for the {a} of {k}.",
+           "{a} for {k}?", "What would you say is the {a} of {k}?", "Write the {a} of {k}.", "I forgot the {a} of {k}."]  # fmt: skip
+_NAMES = {"capital": ["capital", "capital city"], "continent": ["continent"], "currency": ["currency"], "currency code": ["currency code"], "dialling code": ["dialling code", "phone prefix"],
+          "country code": ["two-letter code", "ISO code"], "symbol": ["chemical symbol", "symbol"], "atomic": ["atomic number"]}  # fmt: skip
+_OPENERS = [
+    "Tell me: {q}",
+    "Question: {q}",
+    "Hello! {q}",
+    "Please answer this: {q}",
+    "I wonder: {q}",
+    "Q: {q}",
+    "Quick question. {q}",
+    "A question for you: {q}",
+    "Hi. {q}",
+    "Please: {q}",
+    "Here is an easy one. {q}",
+    "{q} Thanks.",
+]
 _NOTES = [
     "According to this note, {s} {q}",
     "Note: {s}\n\n{q} Answer from the note.",
@@ -205,14 +226,25 @@ _NOTES = [
 ]
 
 
+def _wordings(kind: str, forms: list[str]) -> list[str]:
+    """The kind's own questions and those of its name, each plain and behind every opener."""
+    named = [f.replace("{a}", name) for name in _NAMES.get(kind, []) for f in _FRAMES]
+    plain = list(dict.fromkeys([*forms, *named]))
+    return [*plain, *(opener.replace("{q}", form) for form in forms for opener in _OPENERS)]
+
+
 @lru_cache(maxsize=4)
 def _table(world: World) -> list[tuple[str, list[str], str, str]]:
-    """(kind, questions, value, full answer) of every fact."""
+    """(kind, questions, value, full answer) of every fact. No question has two answers: what is one capital of two is left out."""
     facts: list[tuple[str, list[str], str, str]] = []
 
     def add(kind: str, forms: list[str], sentence: str, key: object, value: object) -> None:
-        facts.append((kind, [f.format(k=key) for f in forms], str(value), sentence.format(k=key, v=value)))
+        if key and value:
+            questions = wordings.setdefault((kind, forms[0]), _wordings(kind, forms))
+            facts.append((kind, [f.format(k=key) for f in questions], str(value), sentence.format(k=key, v=value)))
 
+    wordings: dict[tuple[str, str], list[str]] = {}
+    capitals = [c["capital"] for c in world.vocab["countries"]]
     for c in world.vocab["countries"]:
         values = {
             "capital": c["capital"],
@@ -223,7 +255,8 @@ def _table(world: World) -> list[tuple[str, list[str], str, str]]:
         }
         for kind, value in values.items():
             add(kind, *_COUNTRY_FORMS[kind], c["name"], value)
-        add("capital of", *_COUNTRY_FORMS["capital of"], c["capital"], c["name"])
+        if capitals.count(c["capital"]) == 1:
+            add("capital of", *_COUNTRY_FORMS["capital of"], c["capital"], c["name"])
         if c["phone"].lstrip("+").isdigit():
             add("dialling code", *_COUNTRY_FORMS["dialling code"], c["name"], c["phone"].lstrip("+"))
         if 1 <= len(c["neighbours"]) <= 5:
@@ -342,7 +375,7 @@ def _table(world: World) -> list[tuple[str, list[str], str, str]]:
             count,
         )
     for questions, answer in _PROJECT:
-        facts.append(("project", questions, answer, answer))
+        facts.append(("project", _wordings("project", questions), answer, answer))
     return facts
 
 

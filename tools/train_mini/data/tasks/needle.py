@@ -1,4 +1,4 @@
-"""Family 5, needle in a haystack: planted facts in real text, asked for in one or several turns.
+"""Family 5, needle in a haystack: planted facts in real text, asked for in one or several turns, and look-up drills.
 
 Lengths are of the haystack in tokens; `make_at` plants one needle at a given depth for the evaluation's grid.
 """
@@ -8,11 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..render import Sample
-from .attributes import ATTRIBUTES, VALUES, question, statement, subject
+from . import lookup
+from .attributes import VALUES, attribute, question, statement, subject
 from .common import assistant, effort, user, with_system
-from .world import Draw
+from .world import Draw, prose
 
-LENGTHS = [(0.22, 120, 400), (0.26, 400, 1000), (0.28, 1000, 2000), (0.16, 2000, 3900), (0.08, 3900, 7800)]
+# (share of the samples, shortest, longest); short ones have far more answers a token.
+LENGTHS = [
+    (0.34, 40, 180),
+    (0.30, 180, 600),
+    (0.14, 600, 1200),
+    (0.11, 1200, 2200),
+    (0.07, 2200, 3900),
+    (0.04, 3900, 7800),
+]
+_DRILLS = 0.6  # of the samples
 ABSENT = "The text does not say."
 
 # (sentence, question): {k} is the key, {v} the value. Kinds of key and value below.
@@ -42,6 +52,26 @@ FORMS: list[tuple[str, str, str, str]] = [
     ("In {k} the signal is {v}.", "What is the signal in {k}?", "city", "word"),
     ("The vault in {k} opens with {v}.", "What opens the vault in {k}?", "city", "code"),
     ("Note: {k} = {v}.", "Which value does {k} have in the note?", "noun", "code"),
+    ("{k} keeps a {v} in the cellar.", "What does {k} keep in the cellar?", "person", "good"),
+    ("The bridge of {k} was built by {v}.", "Who built the bridge of {k}?", "city", "person"),
+    ("Shelf {k} is marked with the word {v}.", "With which word is shelf {k} marked?", "code", "word"),
+    ("{k} has lived for years in {v}.", "Where has {k} lived for years?", "person", "city"),
+    ("The {k} door is painted {v}.", "Which colour is the {k} door painted?", "noun", "color"),
+    ("Flight {k} goes to {v}.", "Where does flight {k} go?", "code", "city"),
+    ("{k} delivers its goods to {v}.", "To whom does {k} deliver its goods?", "company", "company"),
+    ("The letter from {k} arrived on {v}.", "When did the letter from {k} arrive?", "person", "date"),
+    ("In {k} the market opens at {v}.", "When does the market in {k} open?", "city", "time"),
+    ("{k} was hired as {v}.", "As what was {k} hired?", "person", "job"),
+    ("The {k} file is stored under {v}.", "Under what is the {k} file stored?", "noun", "wordcode"),
+    ("Machine {k} has the operator {v}.", "Who is the operator of machine {k}?", "code", "person"),
+    ("{k} bought {v} tiles.", "How many tiles did {k} buy?", "company", "code"),
+    ("The guest from {k} ordered a {v}.", "What did the guest from {k} order?", "city", "good"),
+    ("The answer to the {k} riddle is {v}.", "What is the answer to the {k} riddle?", "noun", "word"),
+    ("{k} answers when you say {v}.", "What must you say so that {k} answers?", "person", "word"),
+    ("The tower of {k} is {v} feet high.", "How many feet high is the tower of {k}?", "city", "code"),
+    ("Car {k} is driven by {v}.", "Who drives car {k}?", "code", "person"),
+    ("The spare key of {k} lies with {v}.", "With whom does the spare key of {k} lie?", "company", "person"),
+    ("{k} will travel to {v} in spring.", "Where will {k} travel in spring?", "person", "city"),
 ]
 
 _KINDS: dict[str, Callable[[Draw], str]] = VALUES | {
@@ -54,19 +84,25 @@ _HEADS = [
     "Here is a long text. Somewhere in it is what you need.\n\n{t}\n\nQuestion: {q}", "<text>\n{t}\n</text>\n\n{q}",
     "Question: {q}\n\nText:\n{t}", "Find the answer in this text.\n\n{t}\n\n{q} Answer with the value only.",
     "Document:\n\n{t}\n\nNow tell me: {q}", "Please read:\n{t}\n---\n{q}",
+    "{t}\n{q}", "{q}\n---\n{t}", "{q}\n{t}", "Text: {t}\n\nQ: {q}\nA:", "Q: {q}\n\n{t}", "Look into this text.\n\n{t}\n\n{q}", "{t}\n\n\n{q} The text says it.", "First the text:\n{t}\n\nThen the question: {q}",
+    "<doc>\n{t}\n</doc>\nQuestion: {q}", "Search this:\n\n{t}\n\n{q}", "```\n{t}\n```\n{q}", "{t}\n\nFrom the text above: {q}", "Use this text.\n{t}\nWhat I want to know: {q}",
 ]  # fmt: skip
 
 
 def make(draw: Draw) -> Sample:
-    """Training: 1 to 8 needles, sometimes near ones of the same form, several questions about one text."""
+    """Training: up to dozens of needles, sometimes near ones of the same form, many questions about one text."""
+    if draw.chance(_DRILLS) and not draw.test:
+        return lookup.make(draw)
     at, length = draw.rng.random(), 0
     for share, low, high in LENGTHS:
         if at < share or high == LENGTHS[-1][2]:
             length = draw.number(low, high)
             break
         at -= share
-    counts = [1, 1, 2, 3, 4, 6, 8] if length < 1000 else [1, 2, 4, 6, 8, 12]
-    return _sample(draw, length, [], draw.pick(counts), draw.chance(0.1))
+    counts = (
+        [1, 2, 3, 4, 6, 8] if length < 180 else [1, 3, 4, 8, 12, 16] if length < 1200 else [1, 3, 8, 16, 24, 32, 40]
+    )
+    return _sample(draw, length, [], draw.pick(counts), draw.chance(0.08))
 
 
 def make_at(draw: Draw, length: int, depth: float) -> Sample:
@@ -85,13 +121,17 @@ def _sample(draw: Draw, length: int, depths: list[float], n_needles: int, absent
     head = draw.template("needle-head", _HEADS)
     answer = ABSENT if absent else asked[2]
     messages = [user(head.format(t=text, q=asked[1]))]
-    more = [] if draw.test else draw.some(needles[1:], draw.pick([0, 3, 7, 11]))
+    more = [] if draw.test else draw.some(needles[1:], draw.pick([0, 5, 15, 39, 39]))
     for _, asking, value in more:
         messages += [assistant(answer), user(asking)]
         answer = value
+    if not draw.test and draw.chance(0.3):  # and of the text itself
+        for asking, value in lookup.sentence_turns(draw, prose(text, 24, 260), draw.pick([1, 2, 4, 6])):
+            messages += [assistant(answer), user(asking)]
+            answer = value
     messages = with_system(draw, messages, 0.15)
-    if draw.chance(0.15) and not absent:
-        sentence = next(n[0] for n in needles if n[2] == answer)
+    sentence = next((n[0] for n in needles if n[2] == answer), None)
+    if draw.chance(0.15) and sentence:
         return Sample([*messages, assistant(answer, f'The text says: "{sentence}"')], thinking=effort(draw))
     return Sample([*messages, assistant(answer)])
 
@@ -119,11 +159,11 @@ def _form(draw: Draw) -> Callable[[], tuple[str, str, tuple[str, str]]]:
             return key, value, (sentence.format(k=key, v=value), asked.format(k=key))
 
         return listed
-    attribute, value_kind = draw.template("attribute", ATTRIBUTES)
+    name, value_kind = attribute(draw)
 
     def stated() -> tuple[str, str, tuple[str, str]]:
         key, value = subject(draw), VALUES[value_kind](draw)
-        return key, value, (statement(draw, attribute, key, value), question(draw, attribute, key))
+        return key, value, (statement(draw, name, key, value), question(draw, name, key))
 
     return stated
 

@@ -49,9 +49,9 @@ PLANS: list[tuple[str, str, list[Fact]]] = [
                 "year",
             ),
             (
-                ["{s} collects {v}s.", "In the evening {s} repairs {v}s."],
+                ["{s} collects {v}.", "In the evening {s} repairs {v}."],
                 ["What does {s} collect or repair?", "Which things does {s} spend time on?"],
-                "good",
+                "goods",
             ),
             (
                 ["{s} drives a {v} car.", "The car of {s} is {v}."],
@@ -329,6 +329,7 @@ _KINDS: dict[str, Callable[[Draw], str]] = {
     "company": Draw.company,
     "year": lambda d: str(d.number(1700, 2029)),
     "good": lambda d: d.entity("goods"),
+    "goods": lambda d: d.pick([g for g in d.world.lists["goods"][d.test] if not g.endswith("s")]) + "s",
     "color": lambda d: d.entity("colors"),
     "count": lambda d: str(d.number(100, 9999)),
     "small": lambda d: str(d.number(2, 99)),
@@ -336,6 +337,19 @@ _KINDS: dict[str, Callable[[Draw], str]] = {
     "date": lambda d: d.date()[0],
     "code": lambda d: d.digits(4),
 }
+
+# What each fact of a plan is called, so that it can be asked for in all the ways of attributes.QUESTIONS, and of whom.
+_NAMES: dict[str, tuple[str, list[str]]] = {
+    name: (subject, names.split(", "))
+    for name, subject, names in [
+        ("person", "{s}", "birthplace, current home, profession, spouse, year of birth, hobby object, car colour, former teacher, number of books, first employer"),
+        ("event", "the {s} festival", "host city, first day, organiser, number of visitors, ticket price, opening hour, main sponsor, opening speaker, symbol"),
+        ("product", "the {s}", "maker, price, weight, colour, designer, place of production, guarantee in months, model number, first day of sale"),
+        ("route", "the {s} line", "first stop, last stop, ride time in minutes, time of the first bus, Monday driver, bus colour, operator, number of stops, halfway stop"),
+        ("house", "the {s} house", "city, year of completion, owner, number of rooms, door colour, architect, object in the hall, tenant of the ground floor"),
+        ("team", "the {s} team", "home city, captain, coach, shirt colour, number of goals last season, founding year, date of the next match, stadium capacity"),
+    ]
+}  # fmt: skip
 
 _HEADS = [
     "Read the passage and answer.\n\n{t}\n\n{q}",
@@ -350,11 +364,45 @@ _HEADS = [
     "According to this text, {q}\n\n{t}",
     "Given:\n{t}\n\nAnswer this: {q}",
     "I read this:\n\n{t}\n\nSo, {q}",
+    "{t}\n{q}",
+    "{q}\n{t}",
+    "Q: {q}\n\nText: {t}",
+    "{t}\n\nQ: {q}",
+    "{t}\n---\n{q}",
+    "<text>\n{t}\n</text>\n\nQuestion: {q}",
+    "Read this.\n{t}\nMy question: {q}",
+    "Question: {q}\nPassage: {t}",
+    "```\n{t}\n```\n{q}",
+    "Here is a text:\n{t}\n\nPlease answer: {q}",
+    "Answer this: {q}\n\nThe text:\n{t}",
+    "{t}\n\n{q} Use only the text.",
+    "Find it in the text.\n{t}\n{q}",
+    "{t}\n\nFrom this: {q}",
+    "What follows is a passage.\n\n{t}\n\n{q}",
+    "{q} Look here:\n\n{t}",
+    "Please read the text and then answer.\n\n{t}\n\n{q}",
+    "Text to read:\n\n{t}\n\nTo answer: {q}",
+]
+
+
+_OPENERS = [
+    "Tell me: {q}",
+    "Can you say this? {q}",
+    "{q} Please be exact.",
+    "I ask: {q}",
+    "One question: {q}",
+    "{q} What does it say?",
+    "Please answer: {q}",
+    "{q} Give the value only.",
+    "I want to know: {q}",
+    "{q} Look it up.",
 ]
 
 
 def make(draw: Draw) -> Sample:
-    return draw.pick([make_facts, make_facts, make_attributes, make_attributes, make_real])(draw)
+    """Training has more of what must be read or copied than the evaluation."""
+    kinds = [make_facts, make_facts, make_attributes, make_attributes, make_real]
+    return draw.pick(kinds if draw.test else [*kinds, make_attributes, make_real, make_real])(draw)
 
 
 def make_facts(draw: Draw) -> Sample:
@@ -381,7 +429,7 @@ def make_facts(draw: Draw) -> Sample:
     passage = (" " if draw.chance(0.7) else "\n").join(_with_filler(draw, lines))
     unknown = [i for i in range(len(plan)) if i not in values]
     turns: list[tuple[str, str, str]] = []
-    asked = draw.some(facts, 1 if draw.test else draw.pick([1, 2, 3, 4]))
+    asked = draw.some(facts, 1 if draw.test else draw.pick([1, 2, 4, 8]))
     for i in asked:
         if unknown and draw.chance(0.15):
             i = draw.pick(unknown)
@@ -395,19 +443,17 @@ def make_facts(draw: Draw) -> Sample:
 def make_attributes(draw: Draw) -> Sample:
     """Several subjects with several attributes each: both have to match."""
     subjects = [attributes.subject(draw) for _ in range(draw.number(1, 4))]
-    kinds = [draw.template("attribute", attributes.ATTRIBUTES) for _ in range(draw.number(1, 4))]
+    kinds = [attributes.attribute(draw) for _ in range(draw.number(1, 4))]
     facts: dict[tuple[str, str], tuple[str, str]] = {}
     for subject in subjects:
-        for attribute, kind in (
-            kinds if draw.chance(0.7) else [draw.template("attribute", attributes.ATTRIBUTES) for _ in range(3)]
-        ):
+        for attribute, kind in kinds if draw.chance(0.7) else [attributes.attribute(draw) for _ in range(3)]:
             value = attributes.VALUES[kind](draw)
             facts[subject, attribute] = (attributes.statement(draw, attribute, subject, value), value)
     keys = draw.some(list(facts), len(facts))
     passage = draw.pick([" ", "\n", "\n\n"]).join(_with_filler(draw, [facts[key][0] for key in keys]))
     turns: list[tuple[str, str, str]] = []
-    for subject, attribute in draw.some(keys, 1 if draw.test else draw.pick([1, 2, 4])):
-        other = draw.template("attribute", attributes.ATTRIBUTES)[0]
+    for subject, attribute in draw.some(keys, 1 if draw.test else draw.pick([1, 3, 6, 12])):
+        other = attributes.attribute(draw)[0]
         if draw.chance(0.15) and (subject, other) not in facts:
             turns.append(
                 (attributes.question(draw, other, subject), UNKNOWN, "There is nothing about this in the text.")
@@ -434,7 +480,17 @@ def _with_filler(draw: Draw, lines: list[str]) -> list[str]:
 
 
 def _named(draw: Draw, plan_name: str, fact: Fact, subject: str) -> str:
-    return draw.template(f"qa-{plan_name}-{fact[1][0]}", fact[1]).format(s=subject)
+    question = draw.template(f"qa-{plan_name}-{fact[1][0]}", _questions(plan_name, fact)).format(s=subject)
+    question = question[0].upper() + question[1:] if question.startswith("the ") else question
+    return draw.template("qa-opener", _OPENERS).format(q=question) if draw.chance(0.3) else question
+
+
+def _questions(plan_name: str, fact: Fact) -> list[str]:
+    """Its own and those of its name."""
+    plan = next(facts for name, _, facts in PLANS if name == plan_name)
+    subject, names = _NAMES[plan_name]
+    name = names[plan.index(fact)]
+    return list(dict.fromkeys([*fact[1], *(form.format(a=name, k=subject) for form in attributes.QUESTIONS)]))
 
 
 def _other_subject(draw: Draw, name: str, opening: str, plan: list[Fact]) -> list[str]:
@@ -451,8 +507,12 @@ def make_real(draw: Draw) -> Sample:
         if len(lines) >= 3:
             break
     passage = " ".join(lines)
-    make_turn = draw.pick([_cloze, _cloze, _mentions, _yes_no])
-    turns = [make_turn(draw, lines) for _ in range(1 if draw.test else draw.pick([1, 2, 3]))]
+    kinds = [_cloze, _cloze, _mentions, _yes_no]
+    make_turn = draw.pick(kinds)
+    turns = [
+        (make_turn if draw.test or draw.chance(0.6) else draw.pick(kinds))(draw, lines)
+        for _ in range(1 if draw.test else draw.pick([1, 2, 4, 6]))
+    ]
     return _conversation(draw, passage, turns)
 
 
@@ -471,6 +531,16 @@ def _cloze(draw: Draw, lines: list[str]) -> tuple[str, str, str]:
             'What belongs in the gap? "{g}"',
             'According to the text, which word fills the gap? "{g}"',
             'Complete from the text: "{g}"',
+            'What is the missing word in "{g}"?',
+            'Name the word that is left out: "{g}"',
+            '"{g}" - which word goes there?',
+            'Put in the missing word: "{g}"',
+            'In "{g}" a word was removed. Which one?',
+            'Which word stands at ____ in "{g}"?',
+            '"{g}"\nWrite the missing word.',
+            'Look at the text. "{g}" lacks which word?',
+            'Say the word for the blank: "{g}"',
+            'One word is hidden: "{g}" Which?',
         ],
     )
     return form.format(g=gap), word.group(), f'The sentence is: "{line}"'
@@ -489,6 +559,14 @@ def _mentions(draw: Draw, lines: list[str]) -> tuple[str, str, str]:
                     'Quote the sentence with the word "{w}".',
                     'In which sentence does "{w}" occur?',
                     'Find the sentence that has "{w}" in it.',
+                    'Where does the text say "{w}"? Quote the sentence.',
+                    'Repeat the sentence with "{w}".',
+                    'Give me the sentence that contains "{w}".',
+                    'Copy the sentence in which "{w}" stands.',
+                    'Which sentence uses the word "{w}"?',
+                    'I look for the sentence with "{w}".',
+                    'Show the whole sentence around "{w}".',
+                    'The word "{w}" is in which sentence?',
                 ],
             )
             return form.format(w=draw.pick(words)), line, ""
@@ -504,6 +582,14 @@ def _yes_no(draw: Draw, lines: list[str]) -> tuple[str, str, str]:
             'Is this sentence in the text? "{s}"',
             'True or not by the text: "{s}" Answer yes or no.',
             'Yes or no: does the text contain "{s}"?',
+            'Can this be found in the text? "{s}"',
+            '"{s}" Does the text say so?',
+            'Is it right that the text says "{s}"?',
+            'Check: is "{s}" in the text?',
+            'Does this sentence occur word for word? "{s}"',
+            'Yes or no: "{s}" is in the text.',
+            'Look whether the text says "{s}" Yes or no?',
+            'Did the text say "{s}"?',
         ],
     )
     words = list(re.finditer(r"\b[A-Za-z]{4,}\b", line))

@@ -14,6 +14,7 @@ class Parameter(NamedTuple):
     description: str
     phrases: list[str]  # {v} is the value as said
     required: bool = True
+    choices: list[str] | None = None  # of the kind "choice"
 
 
 class Shape(NamedTuple):
@@ -23,6 +24,7 @@ class Shape(NamedTuple):
     parameters: list[Parameter]
     result: str  # what a call returns; {r} is a value that the answer repeats
     answer: str
+    framed: bool = False  # commands are verb and object only (tool_parts.py)
 
 
 VALUES: dict[str, tuple[str, Callable[[Draw], Any]]] = {
@@ -54,6 +56,9 @@ VALUES: dict[str, tuple[str, Callable[[Draw], Any]]] = {
     "words": ("array", lambda d: [d.entity("nouns") for _ in range(d.number(1, 3))]),
     "sort": ("string", lambda d: d.pick(["price", "date", "name", "rating"])),
     "mode": ("string", lambda d: d.pick(["car", "train", "bus", "bicycle"])),
+    "job": ("string", lambda d: d.entity("jobs").lower()),
+    "digits": ("integer", lambda d: int(d.digits(d.pick([2, 3, 4, 5])))),
+    "choice": ("string", lambda d: ""),  # drawn from the parameter's own choices
 }
 ENUMS = {
     "unit": ["celsius", "fahrenheit"],
@@ -439,3 +444,7 @@ SHAPES = [
         "Machine {r} is starting.",
     ),
 ]
+
+
+def value_of(draw: Draw, parameter: Parameter) -> Any:
+    return draw.pick(parameter.choices) if parameter.choices else VALUES[parameter.kind][1](draw)

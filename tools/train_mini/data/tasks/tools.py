@@ -1,4 +1,6 @@
-"""Family 4, tool calls: 1 to 6 tools offered, hand-shaped ones or methods of web APIs; which one, with which arguments.
+"""Family 4, tool calls: 1 to 6 tools offered; which one, with which arguments.
+
+Tools are hand-shaped (tool_shapes.py), put together from verbs and things (tool_parts.py), or methods of web APIs.
 
 Cases: one call, two calls, no tool that fits, an argument missing, and a result turned into an answer.
 """
@@ -11,11 +13,27 @@ from typing import Any
 
 from ..render import Sample
 from .common import assistant, effort, user, with_system
-from .tool_shapes import ENUMS, SHAPES, VALUES, Parameter, Shape
+from .tool_parts import composed, framed
+from .tool_shapes import ENUMS, SHAPES, VALUES, Parameter, Shape, value_of
 from .world import Draw
 
 _ENDS = [".", "", "!", ", please.", ".", " now."]
-_STARTS = ["", "", "", "Please: ", "Hello. ", "Hi, ", "I have a task. ", "Can you do this? "]
+_STARTS = [
+    "",
+    "",
+    "",
+    "Please: ",
+    "Hello. ",
+    "Hi, ",
+    "I have a task. ",
+    "Can you do this? ",
+    "Next task: ",
+    "I need help. ",
+    "Good morning. ",
+    "One thing: ",
+    "Listen: ",
+    "Quickly: ",
+]
 _METHOD_FORMS = [
     "{d} Use {a}.",
     "I want this: {d} With {a}.",
@@ -24,9 +42,25 @@ _METHOD_FORMS = [
     "Task: {d}\n{a}",
     "{d} ({a})",
     "Do this for me: {d} Parameters are {a}.",
+    "{d} Parameters: {a}",
+    "I need a call that does this. {d} {a}",
+    "With {a}: {d}",
+    "Arguments: {a}\nTask: {d}",
+    "{d}\n\n{a}",
+    "Next task. {d} Take {a}.",
+    "{d} I have {a}.",
+    "My values are {a}. {d}",
+    "Call the tool for this: {d} ({a})",
+    "{d} Fill in {a}.",
+    "What I want: {d} Given: {a}.",
+    "Hello. {d} Set {a}.",
+    "{a}. {d}",
 ]
 _NO_TOOL = [
-    ("What is {a} + {b}?", "I have no tool for that, but {a} + {b} = {c}."), ("Write a poem about a {n}.", "None of my tools can do that."), ("Sing a song for {p}.", "None of my tools can do that."),
+    ("Draw me a picture of the {n} by hand.", "None of my tools can do that."), ("What does the {n} smell like?", "None of my tools can do that."),
+    ("Dance with the {n}.", "None of my tools can do that."), ("Guess what {p} dreams of.", "None of my tools can do that."), ("Tell me a story about {p} and a {n}.", "None of my tools can do that."),
+    ("Which {n} do you like best?", "None of my tools can do that."), ("Sing something about a {n}.", "None of my tools can do that."), ("Make up a riddle with a {n}.", "None of my tools can do that."),
+    ("Do you believe in the {n}?", "None of my tools can do that."), ("Write a poem about a {n}.", "None of my tools can do that."), ("Sing a song for {p}.", "None of my tools can do that."),
     ("How do you feel about the {n}?", "None of my tools can do that."), ("Paint the {n} for {p}.", "None of my tools can do that."), ("Tell me a joke about a {n}.", "None of my tools can do that."),
 ]  # fmt: skip
 _THANKS = ["Thank you!", "Thanks.", "Great, thanks.", "Thank you very much."]
@@ -55,34 +89,49 @@ class Tool:
         spec: dict[str, Any] = {"type": VALUES[parameter.kind][0]}
         if spec["type"] == "array":
             spec["items"] = {"type": "string"}
-        if draw.chance(0.75):
+        if draw.test or draw.chance(0.85):
             spec["description"] = parameter.description
-        if parameter.kind in ENUMS:
-            spec["enum"] = ENUMS[parameter.kind]
+        if parameter.kind in ENUMS or parameter.choices:
+            spec["enum"] = parameter.choices or ENUMS[parameter.kind]
         return key, spec, parameter.required
 
-    def request(self, draw: Draw) -> tuple[str, dict[str, Any], str | None]:
-        """(sentence, arguments, name of a required parameter that it could leave out)."""
+    def request(self, draw: Draw, left_out: int = -1) -> tuple[str, dict[str, Any]]:
+        """(sentence, arguments): all required ones, some of the others; the sentence keeps silent on `left_out`."""
         arguments: dict[str, Any] = {}
         said = []
-        for key, p in zip(self.keys, self.shape.parameters, strict=True):
-            if p.required or draw.chance(0.5):
-                value = VALUES[p.kind][1](draw)
-                arguments[key] = value
-                spoken = (
-                    ", ".join(value)
-                    if isinstance(value, list)
-                    else {True: "yes", False: "no"}[value]
-                    if isinstance(value, bool)
-                    else value
-                )
-                said.append((p.required, draw.pick(p.phrases).format(v=spoken)))
+        for i, (key, p) in enumerate(zip(self.keys, self.shape.parameters, strict=True)):
+            if not p.required and (left_out >= 0 or draw.chance(0.5)):
+                continue
+            arguments[key] = value = value_of(draw, p)
+            if i != left_out:
+                phrase = draw.pick(p.phrases) if self.shape.framed or draw.chance(0.75) else f"with {_words(key)} {{v}}"
+                said.append(phrase.format(v=_spoken(value)))
         if len(said) > 1 and draw.chance(0.3):
-            said = [said[0], *draw.some(said[1:], len(said) - 1)]
+            said = (
+                [said[0], *draw.some(said[1:], len(said) - 1)] if not self.shape.framed else draw.some(said, len(said))
+            )
+        arguments = _in_order(self.definition, arguments)
         command = draw.template("tool-command-" + self.shape.names[0], self.shape.commands)
-        question = command.startswith(("What", "How", "Where"))
-        end = "?" if question else draw.pick(_ENDS)
-        return f"{command} {' '.join(s for _, s in said)}{end}", arguments, None
+        if self.shape.framed:
+            commas = not any(isinstance(v, list) for v in arguments.values())
+            return framed(draw, command, said, commas) if said else f"{command[0].upper()}{command[1:]}.", arguments
+        end = "?" if command.startswith(("What", "How", "Where")) else draw.pick(_ENDS)
+        return f"{' '.join([command, *said])}{end}", arguments
+
+
+def _in_order(definition: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """As the schema lists them: the one order that a reader can expect."""
+    return {key: arguments[key] for key in definition["function"]["parameters"]["properties"] if key in arguments}
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _spoken(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def definition(
@@ -97,18 +146,33 @@ def definition(
 
 def make(draw: Draw) -> Sample:
     at = draw.rng.random()
-    if at < 0.22:
+    if at < 0.16:
         return _method(draw)
-    tools = [Tool(draw, shape) for shape in draw.some(SHAPES, draw.pick([1, 2, 2, 3, 4, 5, 6]))]
-    if at < 0.58:
+    tools = _offered(draw)
+    if at < 0.40 and not draw.test:
+        return _several(draw, tools)
+    if at < 0.62:
         return _one_call(draw, tools)
-    if at < 0.70:
+    if at < 0.73:
         return _two_calls(draw, tools)
-    if at < 0.78:
+    if at < 0.79:
         return _no_tool(draw, tools)
     if at < 0.86:
         return _missing(draw, tools)
     return _result(draw, tools)
+
+
+def _offered(draw: Draw) -> list[Tool]:
+    """Different tools, the first to be called."""
+    count = draw.pick([1, 2, 2, 3, 4, 5, 6])
+    shapes = composed(draw, count) if draw.chance(0.6) else draw.some(SHAPES, count)
+    if draw.chance(0.2):
+        shapes = draw.some([*shapes[: max(1, count - 2)], draw.pick(SHAPES), *composed(draw, 1)], count)
+    tools: dict[str, Tool] = {}
+    for shape in shapes:
+        tool = Tool(draw, shape)
+        tools.setdefault(tool.name, tool)
+    return list(tools.values())
 
 
 def call(name: str, arguments: dict[str, Any], number: int = 1) -> dict[str, Any]:
@@ -138,14 +202,34 @@ def _sample(
 
 
 def _one_call(draw: Draw, tools: list[Tool]) -> Sample:
-    text, arguments, _ = tools[0].request(draw)
+    text, arguments = tools[0].request(draw)
     messages = [user(draw.pick(_STARTS) + text), _turn([call(tools[0].name, arguments)], None)]
     return _sample(draw, [t.definition for t in tools], messages, [f"I call {tools[0].name}."], "call")
 
 
+def _several(draw: Draw, tools: list[Tool]) -> Sample:
+    """Request after request in one conversation, each with a result that is told: training only."""
+    messages: list[dict[str, Any]] = []
+    reasons = []
+    rounds = draw.number(2, 5)
+    for i in range(1, rounds + 1):
+        tool = draw.pick(tools)
+        text, arguments = tool.request(draw)
+        value = draw.number(2, 9999)
+        messages += [user(draw.pick(_STARTS) + text), _turn([call(tool.name, arguments, i)], None)]
+        reasons.append(f"I call {tool.name}.")
+        if i < rounds or draw.chance(0.5):
+            messages += [
+                {"role": "tool", "tool_call_id": f"call_{i}", "content": tool.shape.result.format(r=value)},
+                assistant(tool.shape.answer.format(r=value)),
+            ]
+            reasons.append(f"The result is {value}.")
+    return _sample(draw, [t.definition for t in tools], messages, reasons, "call")
+
+
 def _two_calls(draw: Draw, tools: list[Tool]) -> Sample:
     first, second = tools[0], tools[-1]
-    (text_1, arguments_1, _), (text_2, arguments_2, _) = first.request(draw), second.request(draw)
+    (text_1, arguments_1), (text_2, arguments_2) = first.request(draw), second.request(draw)
     calls = [call(first.name, arguments_1), call(second.name, arguments_2, 2)]
     text = f"{text_1} {draw.pick(['And also: ', 'Then: ', 'Second: ', ''])}{text_2}"
     return _sample(
@@ -173,32 +257,23 @@ def _no_tool(draw: Draw, tools: list[Tool]) -> Sample:
 def _missing(draw: Draw, tools: list[Tool]) -> Sample:
     """The request lacks one required argument: ask for it, then call."""
     tool = tools[0]
-    required = [i for i, p in enumerate(tool.shape.parameters) if p.required]
-    left_out = draw.pick(required)
-    parameters = tool.shape.parameters
-    arguments, said, asked_value = {}, [], None
-    for i, (key, p) in enumerate(zip(tool.keys, parameters, strict=True)):
-        if p.required:
-            arguments[key] = value = VALUES[p.kind][1](draw)
-            if i == left_out:
-                asked_value = value
-            else:
-                said.append(draw.pick(p.phrases).format(v=value))
-    command = draw.template("tool-command-" + tool.shape.names[0], tool.shape.commands)
+    left_out = draw.pick([i for i, p in enumerate(tool.shape.parameters) if p.required])
+    text, arguments = tool.request(draw, left_out)
+    asked_value = arguments[tool.keys[left_out]]
     messages = [
-        user(f"{' '.join([command, *said])}{'?' if command.startswith(('What', 'How', 'Where')) else '.'}"),
+        user(text),
         assistant(f"Please give me the {tool.keys[left_out]}."),
     ]
     reasons = [f"The {tool.keys[left_out]} is missing."]
-    if draw.chance(0.5) and not draw.test and asked_value is not None:
-        messages += [user(str(asked_value)), _turn([call(tool.name, arguments)], None)]
+    if draw.chance(0.5) and not draw.test:
+        messages += [user(_spoken(asked_value)), _turn([call(tool.name, arguments)], None)]
         reasons.append(f"I call {tool.name}.")
         return _sample(draw, [t.definition for t in tools], messages, reasons, "call")
     return _sample(draw, [t.definition for t in tools], messages, reasons, "exact")
 
 
 def _result(draw: Draw, tools: list[Tool]) -> Sample:
-    text, arguments, _ = tools[0].request(draw)
+    text, arguments = tools[0].request(draw)
     value = draw.number(2, 9999)
     answer = tools[0].shape.answer.format(r=value)
     messages = [
@@ -234,7 +309,8 @@ def _method(draw: Draw) -> Sample:
         for k, v in arguments.items()
     )
     text = draw.template("method", _METHOD_FORMS).format(d=chosen["description"], a=said)
-    messages = [user(text), _turn([call(chosen["name"], arguments)], None)]
+    ordered = _in_order(definitions[chosen["name"]], arguments)
+    messages = [user(text), _turn([call(chosen["name"], ordered)], None)]
     return _sample(draw, list(definitions.values()), messages, [f"I call {chosen['name']}."], "call")
 
 

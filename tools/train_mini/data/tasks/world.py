@@ -42,6 +42,13 @@ speaker tablet charger cable battery candle basket shovel bucket scarf sweater b
 spoon cushion curtain shelf desk stool bench wardrobe globe telescope compass whistle drum puzzle kite scooter skateboard""".split()
 
 
+_ENDED = re.compile(r"[.!?][\"”’)]*\s*$")
+_ABBREVIATED = re.compile(
+    r"\b(Mr|Mrs|Ms|Dr|St|Messrs|Capt|Col|Gen|Sen|Gov|Prof|Rev|Jr|Sr|No|vs|etc|e\.g|i\.e|cf|Fig|approx)\.$"
+)
+_INNER_END = re.compile(r"[.!?][\"”’)]*\s+[\"“‘(]?[A-Z]")
+
+
 def bucket(key: str, modulus: int) -> int:
     return zlib.crc32(key.encode()) % modulus
 
@@ -146,6 +153,8 @@ class Draw:
         return self.rng.sample(list(options), min(count, len(options)))
 
     def template(self, family: str, options: Sequence[T]) -> T:
+        if len(options) == 1:
+            return options[0]
         training, test = split_templates(family, len(options))
         return options[self.pick(test if self.grade == NEW and test else training)]
 
@@ -214,12 +223,17 @@ def sentences(text: str) -> list[str]:
 
 
 def prose(text: str, shortest: int, longest: int) -> list[str]:
-    """Its sentences of these lengths that begin like one and are mostly letters: neither code nor tables."""
+    """Its sentences of these lengths that begin and end like one and are mostly letters: neither code nor tables.
+
+    None has what may be taken for a sentence's end inside, so that joined by blanks they can still be told apart."""
     found = []
     for s in sentences(text):
         if (
             shortest < len(s) < longest
             and (s[0].isupper() or s[0] == '"')
+            and _ENDED.search(s)
+            and not _INNER_END.search(s)
+            and not _ABBREVIATED.search(s)
             and sum(c.isalpha() or c == " " for c in s) > 0.88 * len(s)
         ):
             found.append(s.strip())
