@@ -18,7 +18,7 @@ import tempfile
 # docs/ARCHITECTURE.md, layer table. A folder includes only from rows with a smaller number, or from itself.
 ROWS = {
     "base": 0,
-    "platform": 1, "numerics": 1,
+    "text": 1, "platform": 1, "numerics": 1,
     "tensor": 2,
     "checkpoint": 3, "tokenizer": 3, "grammar": 3, "kv": 3, "parallel": 3,
     "ops": 4,
@@ -40,7 +40,9 @@ PUBLIC_OWNERS = {
 }
 
 # Row 9 is our own first embedder: besides public headers it sees only these.
-TOP_ROW_MAY_INCLUDE = {"server": {"protocol"}, "cli": {"protocol", "bench"}, "python": {"protocol"}}
+TOP_ROW_MAY_INCLUDE = {
+    "server": {"protocol", "text"}, "cli": {"protocol", "bench", "text"}, "python": {"protocol", "text"},
+}
 
 # Folders that are written in ops only: which backend runs is the engine's choice.
 BACKEND_BLIND = {"model", "sampling", "sched"}

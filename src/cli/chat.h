@@ -15,10 +15,10 @@
 #include "deepinfer/status.h"
 #include "deepinfer/tokenizer.h"
 #include "protocol/conversation.h"
-#include "protocol/json.h"
 #include "protocol/output_parser.h"
 #include "protocol/prompt.h"
 #include "protocol/special_tokens.h"
+#include "text/json.h"
 
 namespace deepinfer::cli {
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "protocol/json.h"
+#include "text/json.h"
 
 namespace deepinfer::cli {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "deepinfer/options.h"
-#include "protocol/json.h"
+#include "text/json.h"
 
 namespace deepinfer::cli {
 

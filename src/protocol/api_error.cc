@@ -1,6 +1,6 @@
 #include "protocol/api_error.h"
 
-#include "protocol/json.h"
+#include "text/json.h"
 
 namespace deepinfer::protocol {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/json.h"
+#include "text/json.h"
 
 namespace deepinfer::protocol {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "protocol/image_source.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace deepinfer::protocol {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace deepinfer::protocol {
 namespace {

@@ -1,6 +1,6 @@
 #include "protocol/key_escaper.h"
 
-#include "protocol/json.h"
+#include "text/json.h"
 
 namespace deepinfer::protocol {
 namespace {

@@ -12,8 +12,8 @@
 #include "protocol/request.h"
 #include "protocol/response.h"
 #include "protocol/token_output.h"
+#include "text/utf8.h"
 #include "tokenizer/base64.h"
-#include "tokenizer/utf8.h"
 
 namespace deepinfer::protocol {
 namespace {

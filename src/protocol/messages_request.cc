@@ -5,7 +5,7 @@
 #include "protocol/conversation_fields.h"
 #include "protocol/image_source.h"
 #include "protocol/request_fields.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace deepinfer::protocol {
 namespace {

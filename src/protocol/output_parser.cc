@@ -9,11 +9,11 @@
 
 #include "base/check.h"
 #include "deepinfer/tokenizer.h"
-#include "protocol/json.h"
 #include "protocol/key_escaper.h"
 #include "protocol/marker_matcher.h"
 #include "protocol/output_rules.h"
 #include "protocol/stop_matcher.h"
+#include "text/json.h"
 
 namespace deepinfer::protocol {
 namespace {

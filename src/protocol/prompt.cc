@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "protocol/json.h"
+#include "text/json.h"
 
 namespace deepinfer::protocol {
 namespace {

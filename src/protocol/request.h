@@ -11,7 +11,7 @@
 #include "deepinfer/status.h"
 #include "protocol/api_error.h"
 #include "protocol/conversation.h"
-#include "protocol/json.h"
+#include "text/json.h"
 
 namespace deepinfer::protocol {
 

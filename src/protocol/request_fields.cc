@@ -8,7 +8,7 @@
 
 #include "protocol/field_rules.h"
 #include "protocol/schema_check.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace deepinfer::protocol {
 namespace {

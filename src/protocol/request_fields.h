@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "protocol/api_error.h"
-#include "protocol/json.h"
 #include "protocol/request.h"
+#include "text/json.h"
 
 namespace deepinfer::protocol {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "protocol/json.h"
 #include "protocol/response_common.h"
+#include "text/json.h"
 
 namespace deepinfer::protocol {
 

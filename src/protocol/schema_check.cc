@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace deepinfer::protocol {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "protocol/json.h"
+#include "text/json.h"
 
 namespace deepinfer::protocol {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace deepinfer {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "deepinfer/tokenizer.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace deepinfer {
 

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "tokenizer/unicode.h"
-#include "tokenizer/utf8.h"
+#include "text/unicode.h"
+#include "text/utf8.h"
 
 namespace deepinfer {
 namespace {

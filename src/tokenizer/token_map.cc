@@ -3,8 +3,8 @@
 #include <unordered_map>
 
 #include "base/check.h"
-#include "tokenizer/unicode.h"
-#include "tokenizer/utf8.h"
+#include "text/unicode.h"
+#include "text/utf8.h"
 
 namespace deepinfer {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "text/utf8.h"
 #include "tokenizer/base64.h"
-#include "tokenizer/utf8.h"
 
 namespace deepinfer {
 namespace {

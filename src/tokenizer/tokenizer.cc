@@ -5,11 +5,11 @@
 
 #include "base/check.h"
 #include "platform/mapped_file.h"
+#include "text/utf8.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/tokenizer_file.h"
-#include "tokenizer/utf8.h"
 #include "tokenizer/vocabulary.h"
 
 namespace deepinfer {

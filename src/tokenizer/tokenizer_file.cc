@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "base/check.h"
+#include "text/utf8.h"
 #include "tokenizer/pre_tokenizer.h"
-#include "tokenizer/utf8.h"
 
 namespace deepinfer {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "base/check.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace deepinfer {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "protocol/json.h"
-#include "tokenizer/utf8.h"
+#include "text/json.h"
+#include "text/utf8.h"
 
 namespace json = deepinfer::json;
 

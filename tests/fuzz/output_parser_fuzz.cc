@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "protocol/output_parser.h"
 #include "tests/unit/protocol/output_record.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace {
 

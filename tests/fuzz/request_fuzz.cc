@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "protocol/prompt.h"
 #include "protocol/request.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace protocol = deepinfer::protocol;
 

@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "deepinfer/tokenizer.h"
+#include "text/utf8.h"
 #include "tokenizer/token_map.h"
-#include "tokenizer/utf8.h"
 
 namespace {
 

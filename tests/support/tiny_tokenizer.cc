@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "text/utf8.h"
 #include "tokenizer/pre_tokenizer.h"
-#include "tokenizer/utf8.h"
 
 namespace deepinfer {
 namespace {

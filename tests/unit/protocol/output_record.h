@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "protocol/output_parser.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace deepinfer::protocol {
 

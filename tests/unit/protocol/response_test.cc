@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/json.h"
 #include "tests/unit/protocol/response_fold.h"
+#include "text/json.h"
 
 namespace deepinfer::protocol {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "deepinfer/tokenizer.h"
 #include "tests/support/tiny_tokenizer.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace deepinfer {
 namespace {

@@ -1,11 +1,11 @@
-#include "tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <algorithm>
 #include <iterator>
 
 #include "base/check.h"
-#include "tokenizer/unicode_tables.h"
-#include "tokenizer/utf8.h"
+#include "text/unicode_tables.h"
+#include "text/utf8.h"
 
 namespace deepinfer {
 namespace {

@@ -1,4 +1,4 @@
-#include "protocol/json.h"
+#include "text/json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // Reader and writer. The reader is our own because the two libraries at hand lose what this layer must keep: nlohmann-json
 // 3.11 the sign of -0, simdjson 3.0 lone surrogates (they become ill-formed bytes) and the place of an error.
-#include "protocol/json.h"
+#include "text/json.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 namespace deepinfer::json {
 namespace {
