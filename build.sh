@@ -10,7 +10,7 @@ usage() {
 usage: ./build.sh VERB
   deps      install what building needs from the distribution (Debian 12, Ubuntu 24.04); does nothing when all is there
   build     deps, then the release build; the program is build/deepinfer
-  demo      build, then generate text with the checkpoint that comes with the repository
+  demo      build, then let the shipped model continue a text, answer a question and call a tool
   test      build, then unit, contract and golden tests, checks of the tree, and seconds of fuzzing
   nightly   the tests under AddressSanitizer + UBSan and under ThreadSanitizer, then each fuzz target for a minute
   help      this text
@@ -41,7 +41,7 @@ has_package() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) ==
 
 # A tool may come from anywhere, so its command is looked for; a library is looked for by its package.
 build_tools=(g++:g++ cmake:cmake ninja:ninja-build python3:python3)
-build_libraries=(libsimdjson-dev nlohmann-json3-dev)
+build_libraries=(libsimdjson-dev nlohmann-json3-dev libssl-dev)
 test_libraries=(libgtest-dev python3-venv ca-certificates)
 speed_tools=(ccache:ccache mold:mold) # only make it faster: a machine without them is fine
 
@@ -188,11 +188,28 @@ do_build() {
   [[ -x build/deepinfer ]] || die "the build left no build/deepinfer"
 }
 
+# demo_part HEADING PROMPT [OPTION...]: the prompt, what the model makes of it, and the speed; all on standard output.
+demo_part() {
+  local heading=$1 prompt=$2
+  say
+  say "--- $heading ---"
+  say "prompt: $prompt"
+  say
+  build/deepinfer generate --prompt "$prompt" --stats "${@:3}" 2>&1
+}
+
+weather_tool='[{"type": "function", "function": {
+  "name": "get_weather",
+  "description": "Tells the weather in a city.",
+  "parameters": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city."}},
+                 "required": ["city"]}}}]'
+
 do_demo() {
-  stage "generating"
-  say "      The checkpoint is a small one of random weights, in the released format: the numbers are exact, the text"
-  say "      means nothing."
-  build/deepinfer generate --model tests/golden/golden-v41/checkpoint --prompt "The capital of France is" --max-tokens 32
+  stage "the shipped model, models/mini: a very small one, so do not take what it says for true"
+  demo_part "a text goes on" "The old man opened the door, and" --temperature 0.7 --top-p 0.9 --seed 1 --max-tokens 64
+  demo_part "a question: its thoughts, then its answer" "What is 47 + 38?" --chat
+  demo_part "a tool, get_weather(city): its call" "What is the weather in Oslo?" --chat --thinking off \
+    --tools <(say "$weather_tool")
 }
 
 do_test() {

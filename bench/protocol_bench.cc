@@ -180,7 +180,6 @@ void add_stream_cases(std::vector<Case>& cases) {
 }
 
 Status add_encode_case(const std::string& model_dir, std::vector<Case>& cases) {
-  if (model_dir.empty()) return {};
   DI_ASSIGN_OR_RETURN(Tokenizer opened, Tokenizer::open(model_dir));
   auto tokenizer = std::make_shared<Tokenizer>(std::move(opened));
   DI_ASSIGN_OR_RETURN(const protocol::SpecialTokens specials, protocol::SpecialTokens::of(*tokenizer));

@@ -11,7 +11,7 @@ namespace deepinfer::bench {
 
 struct ProtocolBenchOptions {
   int32_t n_runs = 5;     // of each case; the cases take turns
-  std::string model_dir;  // with a tokenizer.json: the encoding of the prompt is timed too; empty: it is not
+  std::string model_dir;  // of the tokenizer
 };
 
 /// Prints one JSON line a case: bench, commit, machine, case, scale, bytes, seconds (min, median, p90), ns_per_byte.

@@ -79,7 +79,14 @@ class Engine {
 /// kBadModelFile as open().
 Result<std::string> inspect_model(const EngineOptions& options, bool as_json);
 
-/// What this machine can run and what is missing, for `deepinfer doctor`.
-std::string describe_machine(bool as_json);
+/// For `deepinfer doctor`.
+struct MachineReport {
+  std::string text;      // what this machine can run, what is missing, and what is wrong with the shipped model
+  Status shipped_model;  // one line when something is
+};
+
+/// Reads all of the shipped model, whose directory is given or the reason why there is none, and compares it with its
+/// SHA256SUMS.
+MachineReport describe_machine(const Result<std::string>& shipped_model_dir, bool as_json);
 
 }  // namespace deepinfer

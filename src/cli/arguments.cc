@@ -24,7 +24,7 @@ constexpr const char* kProgramHelp =
   render      request bodies (chat, messages, responses) to prompts
   parse       model output to response bodies and stream events
   inspect     config, layer plan, tensors and memory plan of a model directory
-  doctor      what this machine can run, and what is missing
+  doctor      what this machine can run, what is missing, and whether the shipped model is whole
   bench       kernels | prefill | decode | protocol: speed, as JSON lines
 
   --help, --version
@@ -105,7 +105,7 @@ ValueSetter accept_only(std::string only, std::string why) {
 // -------------------------------------------------------------------------------
 
 void add_model(OptionTable& table, std::string& target) {
-  table.add({"--model", "DIR", "model directory (required)", set_name(target)}).variables = {
+  table.add({"--model", "DIR", "model directory; mini is the shipped model (mini)", set_name(target)}).variables = {
       {"DEEPINFER_HF_MODEL_DIR", set_name(target)}};
 }
 
@@ -216,12 +216,6 @@ void add_stop_id(OptionTable& table, std::vector<int32_t>& stop_ids) {
 
 using Words = std::span<const std::string>;
 
-/// Checked after the options, so that a bad option is told first.
-Status check_model(const std::string& model_dir) {
-  if (!model_dir.empty() && model_dir != "mini") return {};
-  return Error{Code::kBadModelFile, "this build ships no model; give --model DIR"};
-}
-
 void add_sampling(OptionTable& table, Request& request) {
   table.add({"--max-tokens", "N", "most tokens of an answer (256)", set_integer(request.max_tokens, 0, kContextMax)});
   table.add({"--temperature", "T", "0 is greedy (0)", [&request](const std::string& text) -> Status {
@@ -305,7 +299,7 @@ Status check_chat(const OptionTable& table, const ChatOptions& chat) {
 }
 
 OptionTable generate_table(GenerateArguments& a, ChatOptions& chat) {
-  OptionTable table("deepinfer generate", "--model DIR (--prompt TEXT | --prompt-file F | --tokens IDS) [options]");
+  OptionTable table("deepinfer generate", "[--model DIR] (--prompt TEXT | --prompt-file F | --tokens IDS) [options]");
   add_model(table, a.engine.model_dir);
   table.add(
       {"--prompt", "TEXT", "the prompt; the begin token is put in front", [&a](const std::string& text) -> Status {
@@ -358,7 +352,6 @@ Result<Arguments> parse_generate(Words words) {
     return bad_usage("--logprobs " + std::to_string(*a.request.n_logprobs) +
                      ": needs --json, which has a place for them");
   }
-  if (const Status status = check_model(a.engine.model_dir); !status.ok()) return status.error();
   return Arguments(std::move(a));
 }
 
@@ -369,7 +362,7 @@ Status need(const std::string& value, const char* option) {
 
 Result<Arguments> parse_batch(Words words) {
   BatchArguments a;
-  OptionTable table("deepinfer batch", "--model DIR --input F --output F [options]");
+  OptionTable table("deepinfer batch", "[--model DIR] --input F --output F [options]");
   add_model(table, a.engine.model_dir);
   table.add({"--input", "F", "requests, one JSON object a line; - is standard input", set_name(a.input)});
   table.add({"--output", "F", "answers in the same order; what is there already is kept and not done again",
@@ -382,13 +375,12 @@ Result<Arguments> parse_batch(Words words) {
   if (table.wants_help()) return Arguments(ShowText{table.help()});
   if (const Status status = need(a.input, "--input"); !status.ok()) return status.error();
   if (const Status status = need(a.output, "--output"); !status.ok()) return status.error();
-  if (const Status status = check_model(a.engine.model_dir); !status.ok()) return status.error();
   return Arguments(std::move(a));
 }
 
 Result<Arguments> parse_score(Words words) {
   ScoreArguments a;
-  OptionTable table("deepinfer score", "--model DIR --input F [--output F] [options]");
+  OptionTable table("deepinfer score", "[--model DIR] --input F [--output F] [options]");
   add_model(table, a.engine.model_dir);
   table.add({"--input", "F", "lines {\"name\"?, \"tokens\":[...]} or {\"name\"?, \"text\"}; - is standard input",
              set_name(a.input)});
@@ -405,13 +397,12 @@ Result<Arguments> parse_score(Words words) {
   if (const Status status = table.parse(words, environment_value); !status.ok()) return status.error();
   if (table.wants_help()) return Arguments(ShowText{table.help()});
   if (const Status status = need(a.input, "--input"); !status.ok()) return status.error();
-  if (const Status status = check_model(a.engine.model_dir); !status.ok()) return status.error();
   return Arguments(std::move(a));
 }
 
 Result<Arguments> parse_tokenize(Words words) {
   TokenizeArguments a;
-  OptionTable table("deepinfer tokenize", "--model DIR [options] <lines >lines");
+  OptionTable table("deepinfer tokenize", "[--model DIR] [options] <lines >lines");
   add_model(table, a.model_dir);
   table.add({"--decode", "", "lines of ids to text (else lines of text to ids)", set_flag(a.decode)});
   table.add({"--json", "", "a JSON object a line, which says its direction itself", set_flag(a.json)});
@@ -423,7 +414,6 @@ Result<Arguments> parse_tokenize(Words words) {
     return bad_usage("--special and --no-special exclude each other");
   if (a.json && !a.special)
     return bad_usage("--no-special does not go with --json, whose lines have \"special\":false for it");
-  if (const Status status = check_model(a.model_dir); !status.ok()) return status.error();
   return Arguments(std::move(a));
 }
 
@@ -431,7 +421,7 @@ Result<Arguments> parse_protocol(Words words, bool is_parse) {
   ProtocolArguments a;
   a.is_parse = is_parse;
   OptionTable table(std::string("deepinfer ") + (is_parse ? "parse" : "render"),
-                    "--model DIR --api NAME <lines >lines");
+                    "[--model DIR] --api NAME <lines >lines");
   add_model(table, a.model_dir);
   table.add({"--api", "NAME", "form of the requests: chat, messages or responses (required)",
              set_choice<protocol::Api>(a.api, {{"chat", protocol::Api::kChat},
@@ -440,19 +430,17 @@ Result<Arguments> parse_protocol(Words words, bool is_parse) {
   if (const Status status = table.parse(words, environment_value); !status.ok()) return status.error();
   if (table.wants_help()) return Arguments(ShowText{table.help()});
   if (!table.given("--api")) return bad_usage("--api is needed: chat, messages or responses");
-  if (const Status status = check_model(a.model_dir); !status.ok()) return status.error();
   return Arguments(std::move(a));
 }
 
 Result<Arguments> parse_inspect(Words words) {
   InspectArguments a;
-  OptionTable table("deepinfer inspect", "--model DIR [options]");
+  OptionTable table("deepinfer inspect", "[--model DIR] [options]");
   add_model(table, a.engine.model_dir);
   table.add({"--json", "", "as one JSON object", set_flag(a.json)});
   add_capacity(table, a.engine);
   if (const Status status = table.parse(words, environment_value); !status.ok()) return status.error();
   if (table.wants_help()) return Arguments(ShowText{table.help()});
-  if (const Status status = check_model(a.engine.model_dir); !status.ok()) return status.error();
   return Arguments(std::move(a));
 }
 
@@ -496,7 +484,7 @@ Result<Arguments> parse_model_bench(Words words, bool is_decode) {
   ModelBenchArguments a;
   a.is_decode = is_decode;
   a.lengths = is_decode ? std::vector<int32_t>{128, 1024} : std::vector<int32_t>{128, 512, 1024};
-  OptionTable table(std::string("deepinfer bench ") + (is_decode ? "decode" : "prefill"), "--model DIR [options]");
+  OptionTable table(std::string("deepinfer bench ") + (is_decode ? "decode" : "prefill"), "[--model DIR] [options]");
   add_model(table, a.engine.model_dir);
   table.add({"--tokens", "N,N,...",
              is_decode ? "tokens before the first step (128,1024)" : "prompt lengths (128,512,1024)",
@@ -507,15 +495,13 @@ Result<Arguments> parse_model_bench(Words words, bool is_decode) {
   table.refuse("--plot");
   if (const Status status = table.parse(words, environment_value); !status.ok()) return status.error();
   if (table.wants_help()) return Arguments(ShowText{table.help()});
-  if (const Status status = check_model(a.engine.model_dir); !status.ok()) return status.error();
   return Arguments(std::move(a));
 }
 
 Result<Arguments> parse_protocol_bench(Words words) {
   ProtocolBenchArguments a;
   OptionTable table("deepinfer bench protocol", "[options]");
-  table.add({"--model", "DIR", "also time the encoding of the prompt with this tokenizer", set_name(a.model_dir)})
-      .variables = {{"DEEPINFER_HF_MODEL_DIR", set_name(a.model_dir)}};
+  add_model(table, a.model_dir);
   table.add({"--runs", "N", "runs of each case, in turns (5)", set_integer(a.n_runs, 5, 1000)});
   table.refuse("--plot");
   if (const Status status = table.parse(words, environment_value); !status.ok()) return status.error();

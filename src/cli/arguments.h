@@ -102,8 +102,8 @@ struct KernelBenchArguments {
 };
 
 struct ProtocolBenchArguments {
+  std::string model_dir;
   int32_t n_runs = 5;
-  std::string model_dir;  // empty: no tokenizer, token ids are left out
 };
 
 struct ModelBenchArguments {
@@ -119,8 +119,9 @@ using Arguments =
     std::variant<ShowText, GenerateArguments, BatchArguments, ScoreArguments, TokenizeArguments, ProtocolArguments,
                  InspectArguments, DoctorArguments, KernelBenchArguments, ModelBenchArguments, ProtocolBenchArguments>;
 
-/// `arguments` without the program's name.
-/// Errors   kInvalidArgument names option, value and limit; kBadModelFile when a model is needed and none is given
+/// `arguments` without the program's name. A model directory stays as it was given, empty when it was not: see
+/// resolve_model() in shipped_model.h.
+/// Errors   kInvalidArgument names option, value and limit
 Result<Arguments> parse_arguments(std::span<const std::string> arguments);
 
 }  // namespace deepinfer::cli

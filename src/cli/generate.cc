@@ -101,7 +101,8 @@ void tell_stats(const Engine& engine, const Completion& completion) {
   const auto speed = [](int64_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0; };
   char text[256];
   std::snprintf(text, sizeof text,
-                "backend %s: prompt %lld tokens in %.3f s (%.1f/s), answer %lld tokens, %lld steps in %.3f s (%.1f/s)",
+                "backend %s: prompt %lld tokens in %.3f s (%.1f tokens/s), answer %lld tokens, %lld steps in %.3f s "
+                "(%.1f tokens/s)",
                 std::string(engine.backend_name()).c_str(), static_cast<long long>(completion.usage.n_prompt_tokens),
                 timing.prefill_seconds, speed(completion.usage.n_prompt_tokens, timing.prefill_seconds),
                 static_cast<long long>(completion.usage.n_completion_tokens),
@@ -181,13 +182,16 @@ Status generate_turn(Engine& engine, const GenerateArguments& arguments) {
       const Status status = Output::standard().write(completion_line(result->completions[i], options) + "\n");
       if (!status.ok()) return status;
     } else {
+      std::string separator = answer.text.empty() ? "" : "\n";
       for (const protocol::ToolCall& call : answer.tool_calls) {
-        printer.print(static_cast<int32_t>(i), "\n" + tool_call_json(call));
+        printer.print(static_cast<int32_t>(i), std::exchange(separator, "\n") + tool_call_json(call));
       }
     }
-    if (arguments.stats) tell_stats(engine, result->completions[i]);
   }
   if (!arguments.json) printer.finish();
+  if (arguments.stats) {
+    for (const Completion& completion : result->completions) tell_stats(engine, completion);
+  }
   return {};
 }
 

@@ -1,8 +1,10 @@
-// `deepinfer inspect` and `deepinfer doctor`: what the engine says of a model directory and of this machine.
+// `deepinfer inspect` and `deepinfer doctor`: what the engine says of a model directory, of this machine and of the
+// shipped model.
 #include <string>
 
 #include "cli/commands.h"
 #include "cli/line_io.h"
+#include "cli/shipped_model.h"
 
 namespace deepinfer::cli {
 
@@ -13,7 +15,9 @@ Status run_inspect(const InspectArguments& arguments) {
 }
 
 Status run_doctor(const DoctorArguments& arguments) {
-  return Output::standard().write(describe_machine(arguments.json));
+  const MachineReport report = describe_machine(shipped_model_dir(), arguments.json);
+  if (const Status status = Output::standard().write(report.text); !status.ok()) return status;
+  return report.shipped_model;
 }
 
 }  // namespace deepinfer::cli

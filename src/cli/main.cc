@@ -11,6 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/line_io.h"
+#include "cli/shipped_model.h"
 
 namespace deepinfer::cli {
 
@@ -30,11 +31,26 @@ struct Run {
   Status operator()(const ProtocolBenchArguments& arguments) const { return run_protocol_bench(arguments); }
 };
 
+/// Where the arguments of a command name its model; null for a command that has none.
+template <typename T>
+std::string* model_dir_of(T& arguments) {
+  if constexpr (requires { arguments.engine.model_dir; }) {
+    return &arguments.engine.model_dir;
+  } else if constexpr (requires { arguments.model_dir; }) {
+    return &arguments.model_dir;
+  } else {
+    return nullptr;
+  }
+}
+
 Status run(const std::vector<std::string>& words) {
   // We throw nothing; what the standard library throws is a resource that ran out.
   try {
-    const Result<Arguments> arguments = parse_arguments(words);
-    return arguments.ok() ? std::visit(Run{}, *arguments) : Status(arguments.error());
+    Result<Arguments> arguments = parse_arguments(words);
+    if (!arguments.ok()) return arguments.error();
+    std::string* model_dir = std::visit([](auto& a) { return model_dir_of(a); }, *arguments);
+    const Status resolved = model_dir != nullptr ? resolve_model(*model_dir) : Status();
+    return resolved.ok() ? std::visit(Run{}, *arguments) : resolved;
   } catch (const std::bad_alloc&) {
     return Error{Code::kOutOfCapacity, "out of memory"};
   } catch (const std::system_error& error) {

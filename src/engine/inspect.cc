@@ -1,5 +1,5 @@
-// Descriptions for people: `inspect` of a model directory, `doctor` of the machine. Text and JSON from one list of
-// facts.
+// Descriptions for people: `inspect` of a model directory, `doctor` of the machine and the shipped model. Text and JSON
+// from one list of facts.
 #include <array>
 #include <cstdio>
 #include <map>
@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checksums.h"
 #include "deepinfer/engine.h"
 #include "engine/backend_factory.h"
 #include "engine/memory_plan.h"
@@ -129,6 +130,37 @@ std::string text_of(const Json& facts) {
   return text;
 }
 
+struct ShippedModel {
+  Json facts;     // for programs
+  Json words;     // for people: a sentence, or the list of what is wrong
+  Status status;  // one line when something is wrong
+};
+
+ShippedModel check_shipped_model(const Result<std::string>& dir) {
+  const Result<ChecksumReport> checked = dir.ok() ? verify_checksums(*dir) : dir.error();
+  ShippedModel shipped;
+  if (dir.ok()) shipped.facts["directory"] = *dir;
+  if (!checked.ok()) {
+    shipped.words = Json::array({checked.error().message});
+    shipped.status = checked.error();
+  } else {
+    const auto n_problems = checked->problems.size();
+    shipped.facts["files"] = checked->n_files;
+    shipped.facts["bytes"] = checked->n_bytes;
+    shipped.words = checked->problems;
+    if (n_problems == 0) {
+      shipped.words =
+          "complete and right (" + std::to_string(checked->n_files) + " files, " + human_bytes(checked->n_bytes) + ")";
+    } else {
+      shipped.status =
+          Error{Code::kBadModelFile, *dir + ": " + std::to_string(n_problems) + " of " +
+                                         std::to_string(checked->n_files) + " files are not those of SHA256SUMS"};
+    }
+  }
+  shipped.facts["problems"] = shipped.words.is_array() ? shipped.words : Json::array();
+  return shipped;
+}
+
 }  // namespace
 
 Result<std::string> inspect_model(const EngineOptions& options, bool as_json) {
@@ -145,7 +177,8 @@ Result<std::string> inspect_model(const EngineOptions& options, bool as_json) {
   return as_json ? facts.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : text_of(facts);
 }
 
-std::string describe_machine(bool as_json) {
+MachineReport describe_machine(const Result<std::string>& shipped_model_dir, bool as_json) {
+  const ShippedModel shipped = check_shipped_model(shipped_model_dir);
   Json facts;
   facts["processor"] = cpu_model_name();
   facts["processors"] = available_cpus();
@@ -153,7 +186,9 @@ std::string describe_machine(bool as_json) {
   facts["memory"] = human_bytes(static_cast<int64_t>(total_memory_bytes()));
   facts["backends"] = available_backends();
   facts["missing"] = Json::array({"cuda: this build has no CUDA backend"});
-  return as_json ? facts.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : text_of(facts);
+  facts["shipped_model"] = as_json ? shipped.facts : shipped.words;
+  return {.text = as_json ? facts.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : text_of(facts),
+          .shipped_model = shipped.status};
 }
 
 }  // namespace deepinfer

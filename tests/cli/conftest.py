@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 PROGRAM = os.environ.get("DEEPINFER_BIN", str(ROOT / "build" / "deepinfer"))
 GOLDEN = ROOT / "tests" / "golden" / "golden-v41"
 MODEL = GOLDEN / "checkpoint"
+MINI = ROOT / "models" / "mini"
 TIMEOUT_S = 300
 
 
@@ -34,15 +35,16 @@ class Done:
         return [json.loads(line) for line in self.out.split("\n") if line]
 
 
-def run(*arguments, stdin=b"", environment=None):
+def run(*arguments, stdin=b"", environment=None, program=PROGRAM, folder=None):
     """Variables of the outer shell that the program reads do not count."""
     outer = {name: value for name, value in os.environ.items() if not name.startswith("DEEPINFER_")}
     return Done(
         subprocess.run(
-            [PROGRAM, *map(str, arguments)],
+            [program, *map(str, arguments)],
             input=stdin if isinstance(stdin, bytes) else stdin.encode(),
             capture_output=True,
             timeout=TIMEOUT_S,
+            cwd=folder,
             env={**outer, **(environment or {})},
             check=False,
         )
