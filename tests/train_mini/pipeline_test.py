@@ -16,7 +16,8 @@ from reference.config import Config
 from reference.model import Model as Reference
 from safetensors_io import SafetensorsFile
 from train_mini import train
-from train_mini.batches import DataSet, Packer
+from train_mini.batches import DataSet, Notes, Packer
+from train_mini.probe import draw_probe
 from train_mini.rows import one_document
 
 ENGINE = os.environ.get("DEEPINFER_BIN", str(small.ROOT / "build" / "deepinfer"))
@@ -131,3 +132,22 @@ def test_packing():
     counted = batch.weight > 0
     assert torch.equal(batch.target[counted], batch.rows.tokens[(t + 1)[counted]])
     assert torch.equal(batch.rows.start[counted], batch.rows.start[(t + 1)[counted]])
+
+
+def test_tally_counts_answers_and_whole_documents():
+    """Two documents of part 0, of which one misses a token, and one of part 1; text rows never count."""
+    start = np.array([0] * 4 + [4] * 4 + [8] * 4, np.int32)
+    part = np.array([0] * 8 + [1] * 4, np.int16)
+    asked = np.array([0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0], bool)
+    hit = np.array([0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0], bool)
+    counts = Notes(part, asked, start).tally(hit, ["a", "b"])
+    assert [counts["a", k] for k in ("tokens", "right", "documents", "whole")] == [4, 3, 2, 1]
+    assert [counts["b", k] for k in ("tokens", "right", "documents", "whole")] == [1, 1, 1, 1]
+
+
+def test_half_of_the_probe_rows_are_favoured():
+    favoured = torch.zeros(2 * 64, dtype=torch.bool)
+    favoured[[5, 9]] = True  # of the first sequence; the second has none
+    rows = draw_probe(favoured, 64, 8, torch.Generator().manual_seed(0)).rows
+    assert rows.shape == (2, 8) and bool((rows[0] < 64).all()) and bool((rows[1] >= 64).all())
+    assert int(favoured[rows[0]].sum()) >= 5
