@@ -1,0 +1,48 @@
+#include "grammar/language.h"
+
+#include <utility>
+#include <vector>
+
+#include "grammar/language_store.h"
+
+namespace deepinfer::grammar {
+
+struct Languages::Impl : LanguageStore {
+  using LanguageStore::LanguageStore;
+};
+
+Languages::Languages(int64_t n_bytes_max) : impl_(std::make_unique<Impl>(n_bytes_max)) {}
+Languages::~Languages() = default;
+
+Lang Languages::chars(const CharSet& set) { return impl_->chars(set); }
+Lang Languages::text(std::string_view literal) { return impl_->text(literal); }
+Lang Languages::bytes(uint8_t first, uint8_t last) { return impl_->bytes(ByteSet::range(first, last)); }
+Lang Languages::concat(std::span<const Lang> parts) { return impl_->concat(parts); }
+Lang Languages::any_of(std::span<const Lang> parts) { return impl_->unite(parts); }
+Lang Languages::all_of(std::span<const Lang> parts) { return impl_->intersect(parts); }
+Lang Languages::except(Lang from, Lang without) {
+  const Lang both[] = {from, impl_->negate(without)};
+  return impl_->intersect(both);
+}
+Lang Languages::exactly_one(std::span<const Lang> parts) { return impl_->exactly_one(parts); }
+Lang Languages::repeat(Lang part, int32_t min, int32_t max) { return impl_->repeat(part, min, max); }
+Lang Languages::automaton(std::shared_ptr<const Automaton> automaton) { return impl_->automaton(std::move(automaton)); }
+
+Lang Languages::next(Lang from, uint8_t byte) { return impl_->next(from, byte); }
+bool Languages::accepts_empty(Lang lang) const { return impl_->nullable(lang); }
+bool Languages::accepts(Lang lang, std::string_view text) {
+  for (const char c : text) {
+    lang = impl_->next(lang, static_cast<uint8_t>(c));
+    if (lang == kNothing) return false;
+  }
+  return impl_->nullable(lang);
+}
+bool Languages::is_empty(Lang lang) { return impl_->is_empty(lang); }
+int64_t Languages::shortest(Lang lang) { return impl_->shortest(lang); }
+std::span<const uint8_t, 256> Languages::byte_classes(Lang from) { return impl_->byte_classes(from); }
+
+void Languages::set_fuel(Fuel* fuel) { impl_->set_fuel(fuel); }
+bool Languages::exhausted() const { return impl_->exhausted(); }
+int64_t Languages::n_bytes() const { return impl_->n_bytes(); }
+
+}  // namespace deepinfer::grammar

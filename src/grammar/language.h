@@ -1,0 +1,83 @@
+// Regular languages over bytes with union, intersection, complement and counted repeats: hash-consed expressions whose
+// derivatives by a byte are the states of a DFA built on demand.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "grammar/char_set.h"
+#include "grammar/fuel.h"
+
+namespace deepinfer::grammar {
+
+/// A language (which is also a DFA state: the set of texts that may still follow), by number within its Languages.
+using Lang = uint32_t;
+inline constexpr Lang kNothing = 0;    // no text at all
+inline constexpr Lang kEmptyText = 1;  // only ""
+inline constexpr Lang kAnyText = 2;    // every well-formed UTF-8 text
+
+/// Owner of the expressions of one grammar. Not thread-safe. All texts are well-formed UTF-8 unless made of bytes().
+///
+/// Equal expressions get equal numbers, and so do many that are equal after simplification (associativity, order,
+/// absorption, ∅ and Σ* rules), which keeps derivatives finite. Counted repeats are symbolic: {0,100000} costs nothing
+/// until it is walked.
+class Languages {
+ public:
+  /// Memory is refused beyond `n_bytes_max`; then exhausted() is true and every result is kNothing.
+  explicit Languages(int64_t n_bytes_max = int64_t{16} << 20);
+  ~Languages();
+  Languages(const Languages&) = delete;
+  Languages& operator=(const Languages&) = delete;
+
+  // -- building
+  Lang chars(const CharSet& set);           // one character of the set
+  Lang text(std::string_view literal);      // exactly this
+  Lang bytes(uint8_t first, uint8_t last);  // one byte
+  Lang concat(std::span<const Lang> parts);
+  Lang any_of(std::span<const Lang> parts);          // union; none: kNothing
+  Lang all_of(std::span<const Lang> parts);          // intersection; none: kAnyText
+  Lang except(Lang from, Lang without);              // texts of `from` that are not in `without`
+  Lang exactly_one(std::span<const Lang> parts);     // texts in exactly one of the parts
+  Lang repeat(Lang part, int32_t min, int32_t max);  // max -1: any number
+
+  /// An explicit DFA as a language, e.g. remainders of a division: state 0 starts; next(state, byte) < 0 is dead.
+  struct Automaton {
+    virtual ~Automaton() = default;
+    [[nodiscard]] virtual int32_t next(int32_t state, uint8_t byte) const = 0;
+    [[nodiscard]] virtual bool accepts(int32_t state) const = 0;
+    /// Bytes of a shortest text from here, at least; -1: there is none; kUnknown: a search has to tell.
+    static constexpr int64_t kUnknown = -2;
+    [[nodiscard]] virtual int64_t shortest(int32_t) const { return kUnknown; }
+    /// Bytes that matter, each for itself; all others are dead in every state. Empty: all matter. The call must always
+    /// return the same bytes.
+    [[nodiscard]] virtual std::string_view alphabet() const { return {}; }
+  };
+  Lang automaton(std::shared_ptr<const Automaton> automaton);
+
+  // -- walking
+  /// What may follow `byte`: kNothing if and only if no text of the language goes on like that. Remembered.
+  /// Cost     a table look-up where seen before; otherwise the size of the expression, and where intersections or
+  ///          complements are in it, a search for a text of the result
+  Lang next(Lang from, uint8_t byte);
+  [[nodiscard]] bool accepts_empty(Lang lang) const;
+  [[nodiscard]] bool accepts(Lang lang, std::string_view text);
+  /// No text is in it. Exact.
+  bool is_empty(Lang lang);
+  /// Bytes of a shortest text; -1 for kNothing.
+  int64_t shortest(Lang lang);
+  /// A byte class partition of `from`: bytes with equal results of next() have equal numbers here (finer is allowed).
+  std::span<const uint8_t, 256> byte_classes(Lang from);
+
+  /// Spent by next(), is_empty() and shortest(); may be null. When it runs out exhausted() becomes true.
+  void set_fuel(Fuel* fuel);
+  [[nodiscard]] bool exhausted() const;
+  [[nodiscard]] int64_t n_bytes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace deepinfer::grammar
