@@ -1,0 +1,95 @@
+// What every kind of constraint becomes: a deterministic machine over bytes whose states are found as they are reached.
+// The mask engine (mask.h) and the matcher (matcher.h) know nothing else of regexes, schemas and grammars.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "grammar/fuel.h"
+
+namespace deepinfer::grammar {
+
+/// A state of one machine, by number. Equal numbers have equal futures; different numbers may have, too.
+/// The number 2^32 - 1 is never a state.
+using State = uint32_t;
+inline constexpr State kDead = 0;
+
+/// A state inside the characters of a JSON string, after the opening quote and between two characters. Nothing but what
+/// RFC 8259 allows may follow, and surrogate escapes in pairs only (after the first half is not between characters); the
+/// machine may allow less, such as fewer escapes.
+///
+/// Characters are counted as they begin: one for a raw character, one for an escape, one for a pair of surrogate escapes.
+struct StringBody {
+  uint32_t kind;  // equal kinds: the same bytes stay inside the string and the same bytes end it, apart from the limits
+  bool any_text;  // every character may follow, whatever came before: only `min_left` and `max_left` limit the string
+  int32_t min_left;  // characters (code points) still needed before the closing quote
+  int32_t max_left;  // characters still allowed; -1: any number
+  State after;       // where the closing quote leads; the same for all bytes of this string
+  /// Names of members: `after` stands for the other states that a closing quote leads to as far as this many bytes
+  /// behind the quote (4 covers `:1,"`). -1: without end.
+  int32_t reach = -1;
+  /// False: the closing quote leads elsewhere, or nowhere, after some characters. `after` is not used; what may follow the
+  /// quote is asked byte by byte, which takes long.
+  bool same_after = true;
+  /// any_text: every escape of RFC 8259 is taken for a character. Then no escape is asked for.
+  bool every_escape = false;
+  /// Texts (characters from here on, unescaped) behind which the closing quote leads elsewhere than `after`, or nowhere:
+  /// names that are declared, or that the object already has. Used before the next call to the machine only.
+  std::vector<std::string_view> except;
+};
+
+/// Blanks between JSON tokens: any mix of so many line ends (LF) and so many others (space, tab, CR) may follow here. After
+/// them the state is like `clean`, but for how many may still follow.
+struct Blanks {
+  State clean;
+  int32_t n_line_ends, n_others;
+};
+
+/// A set of bytes, at most all that may come next.
+struct NextBytes {
+  std::array<uint64_t, 4> words{};
+  void insert(uint8_t byte) { words[byte >> 6] |= uint64_t{1} << (byte & 63); }
+  [[nodiscard]] bool contains(uint8_t byte) const { return (words[byte >> 6] >> (byte & 63) & 1) != 0; }
+};
+
+/// Not thread-safe: the owner (CompiledGrammar) serialises calls. Everything is computed on demand and remembered.
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  [[nodiscard]] virtual State start() const = 0;
+  /// The state after one more byte; kDead exactly when no text of the constraint goes on like that, as far as the
+  /// machine can know (a machine that cannot know says so in its own header).
+  /// Cost     a hash lookup where the pair was seen before
+  virtual State step(State from, uint8_t byte) = 0;
+  /// The text may end here.
+  virtual bool complete(State state) = 0;
+  /// Bytes of a shortest way to a complete state (an upper bound where it says so); -1: none is known.
+  virtual int64_t distance(State state) = 0;
+  /// For the bulk of a mask inside JSON strings; nothing elsewhere.
+  virtual std::optional<StringBody> string_body(State) { return std::nullopt; }
+  /// The bytes that step() takes from here (more is allowed), where the machine knows them for less than 256 steps:
+  /// only these are tried at the start of a walk.
+  virtual std::optional<NextBytes> next_bytes(State) { return std::nullopt; }
+  /// Where blanks are allowed: then they are counted by the mask engine, which asks nothing but `clean` for other bytes.
+  virtual std::optional<Blanks> blanks(State) { return std::nullopt; }
+
+  /// The kinds of string_body() as a machine of their own, for strings that are not any text: the raw bytes that stay
+  /// inside, whatever the limits, escapes and place of the string. Kinds are numbered inside characters, too; 0: dead.
+  [[nodiscard]] virtual bool has_kinds() const { return false; }
+  virtual uint32_t kind_step(uint32_t kind, uint8_t) { return kind; }
+  /// The closing quote may follow, if the limits allow it.
+  virtual bool kind_ends(uint32_t) { return false; }
+
+  /// Memory of all states, bytes.
+  [[nodiscard]] virtual int64_t n_bytes() const = 0;
+
+  /// Limits the work of the following calls; null: no limit. A machine that ran out says so in failure().
+  virtual void set_fuel(Fuel*) {}
+  /// Why states can no longer be trusted (out of memory or fuel); empty while all is well. Then it stays.
+  [[nodiscard]] virtual std::string_view failure() const { return {}; }
+};
+
+}  // namespace deepinfer::grammar

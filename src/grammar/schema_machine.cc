@@ -1,0 +1,466 @@
+#include "grammar/schema_machine.h"
+
+#include <algorithm>
+
+#include "grammar/schema_machine_impl.h"
+#include "grammar/schema_unique.h"
+
+namespace deepinfer::grammar {
+namespace {
+
+constexpr std::string_view kLiterals[] = {"null", "true", "false"};
+constexpr ValueKind kLiteralKinds[] = {ValueKind::kNull, ValueKind::kTrue, ValueKind::kFalse};
+constexpr std::string_view kLiteralValues[] = {"z", "t", "f"};
+constexpr int32_t kLineEndsMax = 255, kBlanksMax = 0xFFFF;  // as many as a state can count
+
+bool is_blank(uint8_t byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
+
+}  // namespace
+
+SchemaMachine::SchemaMachine(std::unique_ptr<Languages> languages, Schema schema, const SchemaOptions& options)
+    : languages_(std::move(languages)),
+      schema_(std::move(schema)),
+      options_(options),
+      wants_(*languages_, schema_, options.order),
+      frames_(wants_) {
+  states_.intern(std::span<const uint32_t>());  // kDead
+  texts_.intern(std::span<const uint32_t>());
+  chain_.intern({0, 0});
+  chain_.intern({0, 1});  // kUnknownText
+  chain_.intern({0, 2});  // the start of names that are remembered
+  const NodeId root = wants_.resolve(schema_.root);
+  if (root == kTrueNode) {
+    root_want_ = kAnyValue;
+  } else if (root != kFalseNode) {
+    root_want_ = wants_.want(wants_.formulas.variable(0), {&root, 1});
+  }
+  if (frames_.value_cost(root_want_) < kNever) {
+    Place p;
+    p.phase = Phase::kValue;
+    start_ = intern(p);
+    constexpr std::string_view kFirstBytes = "{[\"-0123456789tfn";
+    const bool any = std::any_of(kFirstBytes.begin(), kFirstBytes.end(),
+                                 [this](char c) { return step(start_, static_cast<uint8_t>(c)) != kDead; });
+    if (!any) start_ = kDead;
+  }
+}
+
+std::string_view SchemaMachine::failure() const {
+  if (languages_->exhausted()) return "out of memory or time";
+  if (wants_.overflown()) return "the schema is too deeply nested in place";
+  return {};
+}
+
+State SchemaMachine::intern(const Place& p) {
+  return states_.intern({static_cast<uint32_t>(p.phase) | p.aux << 8, p.frame, p.text, p.bits,
+                         static_cast<uint32_t>(p.min_left), static_cast<uint32_t>(p.max_left), p.capture});
+}
+
+SchemaMachine::Place SchemaMachine::place(State state) const {
+  const auto w = states_.at(state);
+  Place p;
+  p.phase = static_cast<Phase>(w[0] & 0xFF);
+  p.aux = w[0] >> 8;
+  p.frame = w[1];
+  p.text = w[2];
+  p.bits = w[3];
+  p.min_left = static_cast<int32_t>(w[4]);
+  p.max_left = static_cast<int32_t>(w[5]);
+  p.capture = w[6];
+  return p;
+}
+
+std::string SchemaMachine::chain_text(uint32_t from, uint32_t to) const {
+  std::string text;
+  for (; to != from && to > kUnknownText; to = chain_.at(to)[0]) text += static_cast<char>(chain_.at(to)[1]);
+  std::reverse(text.begin(), text.end());
+  return text;
+}
+
+State SchemaMachine::step(State from, uint8_t byte) {
+  if (from == kDead) return kDead;
+  if (const State* known = steps_.find(from, byte)) return *known;
+  const State to = failure().empty() ? fresh_step(from, byte) : kDead;
+  if (!failure().empty()) return kDead;  // not to be relied on
+  steps_.put(from, byte, to);
+  return to;
+}
+
+State SchemaMachine::fresh_step(State from, uint8_t byte) {
+  const Place p = place(from);
+  if (is_blank(byte) && takes_blanks(p)) return blank(p, byte);
+  const uint32_t capture = frames_.captures(p.frame) ? extended(p.capture, byte) : 0;
+  switch (p.phase) {
+    case Phase::kDone:
+      return kDead;
+    case Phase::kValue:
+      return begin_value(p, byte, capture);
+    case Phase::kObjectStart:
+      if (byte == '}') return close(p, capture);
+      return byte == '"' ? begin_key(p, capture) : kDead;
+    case Phase::kBeforeKey:
+      return byte == '"' ? begin_key(p, capture) : kDead;
+    case Phase::kAfterKey: {
+      if (byte != ':') return kDead;
+      Place next;
+      next.phase = Phase::kValue;
+      next.frame = p.frame;
+      next.capture = capture;
+      return intern(next);
+    }
+    case Phase::kArrayStart: {
+      if (byte == ']') return close(p, capture);
+      Place item = p;
+      item.frame = frames_.begin_item(p.frame, p.capture);
+      return item.frame == kNoFrame ? kDead : begin_value(item, byte, capture);
+    }
+    case Phase::kAfterValue:
+      if (byte == ',') return comma(p, capture);
+      return byte == (frames_.is_object(p.frame) ? '}' : ']') ? close(p, capture) : kDead;
+    case Phase::kString:
+      return string_byte(p, byte, capture);
+    case Phase::kKey:
+      return key_byte(p, byte, capture);
+    case Phase::kStringEscape:
+    case Phase::kKeyEscape:
+      return escape_byte(p, byte, capture);
+    case Phase::kNumber:
+      return number(p, byte, capture);
+    case Phase::kLiteral:
+      return literal(p, byte, capture);
+  }
+  return kDead;
+}
+
+// ---- blanks ----
+
+bool SchemaMachine::takes_blanks(const Place& p) const {
+  return p.phase >= Phase::kValue && p.phase <= Phase::kAfterValue && p.frame != kOutside;
+}
+
+State SchemaMachine::blank(Place p, uint8_t byte) {
+  uint32_t lines = p.aux >> 16, blanks = p.aux & 0xFFFF;
+  byte == '\n' ? ++lines : ++blanks;
+  if (static_cast<int32_t>(lines) > std::min(options_.line_ends_max, kLineEndsMax)) return kDead;
+  if (static_cast<int32_t>(blanks) > std::min(options_.blanks_max, kBlanksMax)) return kDead;
+  p.aux = lines << 16 | blanks;
+  return intern(p);
+}
+
+std::optional<Blanks> SchemaMachine::blanks(State state) {
+  if (state == kDead) return std::nullopt;
+  Place p = place(state);
+  if (!takes_blanks(p)) return std::nullopt;
+  const int32_t n_line_ends = std::min(options_.line_ends_max, kLineEndsMax) - static_cast<int32_t>(p.aux >> 16);
+  const int32_t n_others = std::min(options_.blanks_max, kBlanksMax) - static_cast<int32_t>(p.aux & 0xFFFF);
+  p.aux = 0;
+  return Blanks{intern(p), n_line_ends, n_others};
+}
+
+// ---- values ----
+
+State SchemaMachine::begin_value(const Place& p, uint8_t byte, uint32_t capture) {
+  if (byte == '{') return open(p, ValueKind::kObject, capture);
+  if (byte == '[') return open(p, ValueKind::kArray, capture);
+  if (byte == '"') return begin_scalar(p, ValueKind::kString, capture);
+  for (uint32_t i = 0; i < std::size(kLiterals); ++i) {
+    if (byte != static_cast<uint8_t>(kLiterals[i][0])) continue;
+    if (!literal_allowed(p.frame, kLiteralKinds[i])) return kDead;
+    Place next;
+    next.phase = Phase::kLiteral;
+    next.aux = i << 4 | 1;
+    next.frame = p.frame;
+    next.capture = capture;
+    return intern(next);
+  }
+  if (byte != '-' && (byte < '0' || byte > '9')) return kDead;
+  Place next = p;
+  next.phase = Phase::kNumber;
+  next.aux = 0;
+  const ScalarPlan& plan = plan_at(p.frame, ValueKind::kNumber);
+  if (plan.allowed == kNothing) return kDead;
+  std::vector<uint32_t> langs{plan.allowed};
+  langs.insert(langs.end(), plan.tracked.begin(), plan.tracked.end());
+  next.text = texts_.intern(langs);
+  return number(next, byte, capture);
+}
+
+bool SchemaMachine::literal_allowed(Frame frame, ValueKind kind) {
+  std::vector<uint8_t> truth;
+  if (!wants_.literal(want_at(frame), kind, truth)) return false;
+  if (!frames_.compares_items(frame) || !frames_.must_differ(frame)) return true;
+  return !frames_.lists(frames_.list(frame), wants_.strings.intern(kLiteralValues[static_cast<size_t>(kind)]));
+}
+
+const ScalarPlan& SchemaMachine::plan_at(Frame frame, ValueKind kind) {
+  const Want want = want_at(frame);
+  const ScalarPlan& plan = wants_.scalar(want, kind);
+  if (!frames_.compares_items(frame) || frames_.list(frame) == 0) return plan;
+  if (plan.allowed == kNothing || plan.allowed == kAnyText || wants_.is_any_number(plan.allowed)) return plan;
+  if (!frames_.must_differ(frame)) return plan;
+  const char tag = kind == ValueKind::kString ? 's' : 'n';
+  std::vector<std::string> values;
+  for (uint32_t list = frames_.list(frame); list != 0; list = frames_.list_parent(list)) {
+    const std::string& value = wants_.strings.at(frames_.list_string(list));
+    if (!value.empty() && value[0] == tag) values.push_back(value.substr(1));
+    if (values.size() > kTakenOutMax) return plan;
+  }
+  if (values.empty()) return plan;
+  const uint64_t key = (uint64_t{frames_.list(frame)} << 32 | want) * 2 + (kind == ValueKind::kString ? 1 : 0);
+  if (const auto found = plans_without_.find(key); found != plans_without_.end()) return found->second;
+  std::vector<const std::string*> pointers;
+  for (const std::string& value : values) pointers.push_back(&value);
+  n_bytes_ += 200;
+  return plans_without_.emplace(key, wants_.scalar_without(plan, kind, pointers)).first->second;
+}
+
+State SchemaMachine::begin_scalar(const Place& p, ValueKind kind, uint32_t capture) {
+  const ScalarPlan& plan = plan_at(p.frame, kind);
+  if (plan.allowed == kNothing) return kDead;
+  std::vector<uint32_t> langs{plan.allowed};
+  langs.insert(langs.end(), plan.tracked.begin(), plan.tracked.end());
+  Place next;
+  next.phase = Phase::kString;
+  next.frame = p.frame;
+  next.text = texts_.intern(langs);
+  next.min_left = plan.min_length;
+  next.max_left = plan.max_length;
+  next.capture = capture;
+  return intern(next);
+}
+
+State SchemaMachine::open(const Place& p, ValueKind kind, uint32_t capture) {
+  Place next;
+  next.phase = kind == ValueKind::kObject ? Phase::kObjectStart : Phase::kArrayStart;
+  next.frame = frames_.open(want_at(p.frame), kind, p.frame);
+  if (next.frame == kNoFrame || !frames_.can_go_on(next.frame)) return kDead;
+  next.capture = frames_.captures(p.frame) ? capture : 0;
+  return intern(next);
+}
+
+State SchemaMachine::close(const Place& p, uint32_t capture) {
+  std::vector<uint8_t> truth;
+  if (!frames_.close(p.frame, truth)) return kDead;
+  const Frame around = frames_.parent(p.frame);
+  return end_value(around, truth, frames_.captures(around) ? capture : 0);
+}
+
+State SchemaMachine::comma(const Place& p, uint32_t capture) {
+  Place next;
+  next.frame = p.frame;
+  next.capture = frames_.captures(frames_.parent(p.frame)) ? capture : 0;
+  if (frames_.is_object(p.frame)) {
+    if (frames_.names(p.frame) == nullptr) return kDead;
+    next.phase = Phase::kBeforeKey;
+    return intern(next);
+  }
+  next.phase = Phase::kValue;
+  next.frame = frames_.begin_item(p.frame, next.capture);
+  return next.frame == kNoFrame || !item_possible(next.frame) ? kDead : intern(next);
+}
+
+bool SchemaMachine::item_possible(Frame frame) {
+  if (!frames_.compares_items(frame) || frames_.list(frame) == 0 || !frames_.must_differ(frame)) return true;
+  for (const ValueKind kind : kLiteralKinds) {
+    if (literal_allowed(frame, kind)) return true;
+  }
+  for (const ValueKind kind : {ValueKind::kString, ValueKind::kNumber}) {
+    if (plan_at(frame, kind).allowed != kNothing) return true;
+  }
+  const Want want = want_at(frame);
+  return frames_.value_cost(want, ValueKind::kObject) < kNever || frames_.value_cost(want, ValueKind::kArray) < kNever;
+}
+
+State SchemaMachine::end_value(Frame frame, std::span<const uint8_t> truth, uint32_t capture) {
+  Place next;
+  if (frame == kOutside) return intern(next);
+  uint32_t value = 0;
+  if (frames_.compares_items(frame)) {
+    const std::optional<std::string> canonical = canonical_value(chain_text(frames_.mark(frame), capture));
+    if (!canonical) return kDead;
+    value = wants_.strings.intern(*canonical);
+  }
+  next.phase = Phase::kAfterValue;
+  next.frame = frames_.end_value(frame, truth, value);
+  if (next.frame == kNoFrame || !frames_.can_go_on(next.frame)) return kDead;
+  next.capture = frames_.captures(frames_.parent(frame)) ? capture : 0;
+  return intern(next);
+}
+
+State SchemaMachine::literal(const Place& p, uint8_t byte, uint32_t capture) {
+  const uint32_t which = p.aux >> 4, at = p.aux & 15;
+  if (byte != static_cast<uint8_t>(kLiterals[which][at])) return kDead;
+  Place next = p;
+  next.aux = which << 4 | (at + 1);
+  next.capture = capture;
+  if (at + 1 < kLiterals[which].size()) return intern(next);
+  std::vector<uint8_t> truth;
+  wants_.literal(want_at(p.frame), kLiteralKinds[which], truth);
+  return end_value(p.frame, truth, capture);
+}
+
+State SchemaMachine::number(const Place& p, uint8_t byte, uint32_t capture) {
+  const bool inside =
+      (byte >= '0' && byte <= '9') || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E';
+  if (!inside) {
+    std::vector<uint8_t> truth;
+    if (p.frame == kOutside || !end_number(p, truth)) return kDead;
+    return step(end_value(p.frame, truth, p.capture), byte);  // one level: a value has ended
+  }
+  std::vector<uint32_t> langs;
+  for (const uint32_t lang : texts_.at(p.text)) langs.push_back(languages_->next(lang, byte));
+  if (langs[0] == kNothing) return kDead;
+  Place next = p;
+  next.text = texts_.intern(langs);
+  next.capture = capture;
+  return intern(next);
+}
+
+bool SchemaMachine::end_number(const Place& p, std::vector<uint8_t>& truth) {
+  const auto langs = texts_.at(p.text);
+  return languages_->accepts_empty(langs[0]) &&
+         truth_of(wants_.scalar(want_at(p.frame), ValueKind::kNumber), langs, truth);
+}
+
+bool SchemaMachine::truth_of(const ScalarPlan& plan, std::span<const uint32_t> langs, std::vector<uint8_t>& truth) {
+  truth.clear();
+  size_t n_tracked = 0;
+  for (const uint8_t t : plan.truth) {
+    if (t != ScalarPlan::kTracked) {
+      truth.push_back(t == ScalarPlan::kIsTrue ? 1 : 0);
+    } else {
+      truth.push_back(languages_->accepts_empty(langs[++n_tracked]) ? 1 : 0);
+    }
+  }
+  return true;
+}
+
+// ---- questions ----
+
+bool SchemaMachine::complete(State state) {
+  if (state == kDead) return false;
+  const Place p = place(state);
+  std::vector<uint8_t> truth;
+  return p.phase == Phase::kDone || (p.phase == Phase::kNumber && p.frame == kOutside && end_number(p, truth));
+}
+
+int64_t SchemaMachine::distance(State state) {
+  if (state == kDead) return -1;
+  const Place p = place(state);
+  const auto finish = [&](Frame frame) { return frame == kOutside ? 0 : frames_.finish_cost(frame); };
+  const auto all_names = [&] {
+    const NameSet* set = frames_.names(p.frame);
+    if (set == nullptr) return kNever;
+    int64_t best = frames_.name_cost(p.frame, 0, static_cast<uint32_t>(set->table->names.size()), 0);
+    if (set->others != kNothing) {
+      best = std::min(best, frames_.other_name_cost(p.frame, languages_->shortest(set->others)));
+    }
+    return best >= kNever ? kNever : best + 1;
+  };
+  int64_t bytes = 0;
+  switch (p.phase) {
+    case Phase::kDone:
+      break;
+    case Phase::kValue:
+      bytes = frames_.value_bytes(want_at(p.frame)) + finish(p.frame);
+      break;
+    case Phase::kObjectStart:
+    case Phase::kArrayStart:
+    case Phase::kAfterValue:
+      bytes = finish(p.frame);
+      break;
+    case Phase::kBeforeKey:
+      bytes = all_names();
+      break;
+    case Phase::kAfterKey:
+      bytes = 1 + frames_.value_bytes(want_at(p.frame)) + finish(p.frame);
+      break;
+    case Phase::kNumber:
+      bytes = languages_->shortest(texts_.at(p.text)[0]) + finish(p.frame);
+      break;
+    case Phase::kLiteral:
+      bytes = static_cast<int64_t>(kLiterals[p.aux >> 4].size() - (p.aux & 15)) + finish(p.frame);
+      break;
+    default:
+      bytes = text_bytes(p);
+  }
+  return bytes >= kNever ? -1 : bytes;
+}
+
+std::optional<NextBytes> SchemaMachine::next_bytes(State state) {
+  if (state == kDead) return NextBytes{};
+  const Place p = place(state);
+  NextBytes bytes;
+  const auto insert = [&](std::string_view all) {
+    for (const char c : all) bytes.insert(static_cast<uint8_t>(c));
+  };
+  if (takes_blanks(p)) {
+    if (static_cast<int32_t>(p.aux >> 16) < options_.line_ends_max) insert("\n");
+    if (static_cast<int32_t>(p.aux & 0xFFFF) < options_.blanks_max) insert(" \t\r");
+  }
+  switch (p.phase) {
+    case Phase::kDone:
+      return bytes;
+    case Phase::kValue:
+      insert("{[\"-0123456789tfn");
+      return bytes;
+    case Phase::kArrayStart:
+      insert("]{[\"-0123456789tfn");
+      return bytes;
+    case Phase::kObjectStart:
+      insert("}\"");
+      return bytes;
+    case Phase::kBeforeKey:
+      insert("\"");
+      return bytes;
+    case Phase::kAfterKey:
+      insert(":");
+      return bytes;
+    case Phase::kAfterValue:
+      insert(",]}");
+      return bytes;
+    case Phase::kNumber:
+      insert("0123456789+-.eE,]} \t\r\n");
+      return bytes;
+    case Phase::kLiteral:
+      bytes.insert(static_cast<uint8_t>(kLiterals[p.aux >> 4][p.aux & 15]));
+      return bytes;
+    case Phase::kStringEscape:
+    case Phase::kKeyEscape:
+      insert("\"\\/bfnrtu0123456789abcdefABCDEF");
+      return bytes;
+    case Phase::kKey: {
+      const auto words = texts_.at(p.text);
+      if (words[0] != 0 || words[4] != kNothing) return std::nullopt;
+      const MemberTable& table = *frames_.names(p.frame)->table;
+      insert("\"\\");
+      for (uint32_t name = words[1]; name < words[2]; ++name) {
+        if (table.names[name].size() > words[3]) bytes.insert(static_cast<uint8_t>(table.names[name][words[3]]));
+      }
+      return bytes;
+    }
+    case Phase::kString:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+int64_t SchemaMachine::n_bytes() const {
+  return n_bytes_ + wants_.n_bytes() + frames_.n_bytes() + states_.n_bytes() + texts_.n_bytes() + chain_.n_bytes() +
+         steps_.n_bytes() +
+         static_cast<int64_t>(after_names_.size() * 40 + characters_.size() * 120 + sizeof(SchemaMachine));
+}
+
+std::variant<std::unique_ptr<Machine>, Refusal> build_schema_machine(std::unique_ptr<Languages> languages,
+                                                                     Schema schema, const SchemaOptions& options) {
+  auto machine = std::make_unique<SchemaMachine>(std::move(languages), std::move(schema), options);
+  if (!machine->failure().empty()) return Refusal{"#", "", std::string(machine->failure())};
+  return std::unique_ptr<Machine>(std::move(machine));
+}
+
+std::unique_ptr<Machine> make_schema_machine(std::unique_ptr<Languages> languages, Schema schema,
+                                             const SchemaOptions& options) {
+  return std::make_unique<SchemaMachine>(std::move(languages), std::move(schema), options);
+}
+
+}  // namespace deepinfer::grammar

@@ -1,0 +1,551 @@
+// SchemaMachine inside strings: values and names of members are matched decoded, byte by byte of their UTF-8.
+#include <algorithm>
+#include <bit>
+
+#include "grammar/schema_machine_impl.h"
+#include "grammar/schema_unique.h"
+#include "text/utf8.h"
+
+namespace deepinfer::grammar {
+namespace {
+
+// Words of a tuple of texts_ for a name.
+// Among the table's names: {0, first, last, bytes read, others, patterns..}; away from all of them: {1, others, patterns..}
+constexpr uint32_t kNamed = 0, kFree = 1;
+
+// Behind nothing of a name that will be remembered; the first of chain_ behind kUnknownText.
+constexpr int32_t kStartOfName = 2;
+
+// Kind of a name that may be any text as long as it may be a declared one.
+constexpr uint32_t kAnyTextFewEscapes = ~0u;
+
+// Stages of an escape: behind the backslash, behind "\u" with 0..3 digits; behind the first half of a pair: before the
+// second backslash, before its u, with 0..3 digits.
+enum Stage : uint32_t { kBackslash = 0, kDigits = 1, kSecondBackslash = 5, kSecondU = 6, kSecondDigits = 7 };
+
+constexpr uint32_t kLastControl = 0x1F;  // up to here characters need an escape, and the quote and the backslash
+constexpr uint32_t kFirstHigh = 0xD800, kFirstLow = 0xDC00, kLastLow = 0xDFFF, kFirstPaired = 0x10000;
+
+/// What may still follow of a character behind its first byte; -1: no first byte.
+int32_t bytes_behind(uint8_t lead) {
+  if (lead < 0x80) return 0;
+  if (lead < 0xC2 || lead > 0xF4) return -1;
+  return lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+}
+
+int32_t hex_value(uint8_t byte) {
+  if (byte >= '0' && byte <= '9') return byte - '0';
+  if (byte >= 'a' && byte <= 'f') return byte - 'a' + 10;
+  if (byte >= 'A' && byte <= 'F') return byte - 'A' + 10;
+  return -1;
+}
+
+bool intersects(const CharSet& set, uint32_t first, uint32_t last) {
+  const auto& ranges = set.ranges();
+  const auto found = std::lower_bound(ranges.begin(), ranges.end(), first,
+                                      [](const CharRange& range, uint32_t c) { return range.last < c; });
+  return found != ranges.end() && found->first <= last;
+}
+
+}  // namespace
+
+// ---- one byte of text ----
+
+State SchemaMachine::string_byte(const Place& p, uint8_t byte, uint32_t capture) {
+  Place next = p;
+  next.capture = capture;
+  if (p.aux == 0 && byte == '"') return p.min_left > 0 ? kDead : end_string(p, capture);
+  if (p.aux == 0 && byte == '\\') {
+    if (p.max_left == 0 || !escape_possible(p, false)) return kDead;
+    next.phase = Phase::kStringEscape;
+    return intern(next);
+  }
+  if (byte < 0x20) return kDead;
+  return feed(next, byte) ? intern(next) : kDead;
+}
+
+State SchemaMachine::key_byte(const Place& p, uint8_t byte, uint32_t capture) {
+  if (p.aux == 0 && byte == '"') return end_key(p, capture);
+  Place next = p;
+  next.capture = capture;
+  if (p.aux == 0 && byte == '\\') {
+    if (!escape_possible(p, false)) return kDead;
+    next.phase = Phase::kKeyEscape;
+    return intern(next);
+  }
+  if (byte < 0x20) return kDead;
+  return feed(next, byte) ? intern(next) : kDead;
+}
+
+bool SchemaMachine::feed(Place& p, uint8_t byte) {
+  if (p.aux == 0) {
+    const int32_t n_behind = bytes_behind(byte);
+    if (n_behind < 0 || (p.phase == Phase::kString && p.max_left == 0)) return false;
+    p.aux = static_cast<uint32_t>(n_behind);
+    if (p.phase == Phase::kString) {
+      if (p.min_left > 0) --p.min_left;
+      if (p.max_left > 0) --p.max_left;
+    }
+  } else {
+    --p.aux;
+  }
+  return p.phase == Phase::kString ? feed_string(p, byte) : feed_key(p, byte);
+}
+
+bool SchemaMachine::feed_string(Place& p, uint8_t byte) {
+  const auto langs = texts_.at(p.text);
+  if (langs.size() == 1) {
+    const Lang next = languages_->next(langs[0], byte);
+    if (next != langs[0]) p.text = texts_.intern({next});
+    return next != kNothing;
+  }
+  std::vector<uint32_t> next;
+  for (const uint32_t lang : langs) next.push_back(languages_->next(lang, byte));
+  p.text = texts_.intern(next);
+  return next[0] != kNothing;
+}
+
+bool SchemaMachine::feed_key(Place& p, uint8_t byte) {
+  const auto words = texts_.at(p.text);
+  const bool named = words[0] == kNamed;
+  const size_t at_others = named ? 4 : 1;
+  uint32_t small[16];
+  std::vector<uint32_t> large;
+  uint32_t* next = small;
+  if (words.size() > std::size(small)) {
+    large.resize(words.size());
+    next = large.data();
+  }
+  std::copy(words.begin(), words.end(), next);
+  next[at_others] = languages_->next(words[at_others], byte);
+  for (size_t i = at_others + 1; i < words.size(); ++i) {
+    next[i] = next[at_others] == kNothing ? kNothing : languages_->next(words[i], byte);
+  }
+  if (!named) {
+    if (next[1] == kNothing) return false;
+    if (p.min_left != 0) p.min_left = static_cast<int32_t>(extended(static_cast<uint32_t>(p.min_left), byte));
+    p.text = texts_.intern(std::span<const uint32_t>(next, words.size()));
+    return true;
+  }
+  const NameSet& set = *frames_.names(p.frame);
+  const auto& names = set.table->names;
+  const uint32_t n_read = words[3];
+  const auto byte_at = [&](uint32_t name) {
+    return names[name].size() > n_read ? static_cast<int32_t>(static_cast<uint8_t>(names[name][n_read])) : -1;
+  };
+  uint32_t first = words[1], last = words[2];
+  for (uint32_t width = last - first; width > 0;) {  // the first name with a byte not below
+    const uint32_t half = width / 2;
+    if (byte_at(first + half) < byte) {
+      first += half + 1;
+      width -= half + 1;
+    } else {
+      width = half;
+    }
+  }
+  last = first;
+  for (uint32_t width = words[2] - first; width > 0;) {  // the first name with a byte above
+    const uint32_t half = width / 2;
+    if (byte_at(last + half) <= byte) {
+      last += half + 1;
+      width -= half + 1;
+    } else {
+      width = half;
+    }
+  }
+  if (first < last) {
+    next[1] = first;
+    next[2] = last;
+    next[3] = n_read + 1;
+    if (next[4] == kNothing && !set.offers_any(first, last)) return false;
+    p.text = texts_.intern(std::span<const uint32_t>(next, words.size()));
+    return true;
+  }
+  if (next[4] == kNothing) return false;
+  if (set.remember) {
+    uint32_t chain = kStartOfName;
+    for (uint32_t i = 0; i < n_read; ++i) chain = extended(chain, static_cast<uint8_t>(names[words[1]][i]));
+    p.min_left = static_cast<int32_t>(extended(chain, byte));
+  }
+  next[3] = kFree;
+  p.text = texts_.intern(std::span<const uint32_t>(next + 3, words.size() - 3));
+  return true;
+}
+
+// ---- begin and end ----
+
+State SchemaMachine::end_string(const Place& p, uint32_t capture) {
+  const auto langs = texts_.at(p.text);
+  if (!languages_->accepts_empty(langs[0])) return kDead;
+  std::vector<uint8_t> truth;
+  truth_of(wants_.scalar(want_at(p.frame), ValueKind::kString), langs, truth);
+  return end_value(p.frame, truth, capture);
+}
+
+State SchemaMachine::begin_key(const Place& p, uint32_t capture) {
+  const NameSet* set = frames_.names(p.frame);
+  if (set == nullptr) return kDead;
+  std::vector<uint32_t> words{kNamed, 0, static_cast<uint32_t>(set->table->names.size()), 0, set->others};
+  Place next;
+  if (words[2] == 0) {
+    words = {kFree, set->others};
+    if (set->remember) next.min_left = kStartOfName;
+  }
+  if (!set->one_class && set->others != kNothing) {
+    words.insert(words.end(), set->table->patterns.begin(), set->table->patterns.end());
+  }
+  next.phase = Phase::kKey;
+  next.frame = p.frame;
+  next.text = texts_.intern(words);
+  next.capture = capture;
+  return intern(next);
+}
+
+std::string SchemaMachine::key_text(const Place& p) const {
+  const auto words = texts_.at(p.text);
+  if (words[0] == kFree) return chain_text(kStartOfName, static_cast<uint32_t>(p.min_left));
+  // The names of a table stay where they are; the frame's set was made when the key began.
+  const MemberTable& table = *const_cast<Frames&>(frames_).names(p.frame)->table;
+  return std::string(table.names[words[1]].substr(0, words[3]));
+}
+
+State SchemaMachine::end_key(const Place& p, uint32_t capture) {
+  const auto words = texts_.at(p.text);
+  const bool named = words[0] == kNamed;
+  Place next;
+  next.phase = Phase::kAfterKey;
+  next.capture = capture;
+  const NameSet& set = *frames_.names(p.frame);
+  if (named && set.table->names[words[1]].size() == words[3]) {
+    next.frame = frames_.begin_member(p.frame, words[1], 0);
+    return next.frame == kNoFrame ? kDead : intern(next);
+  }
+  const size_t at_others = named ? 4 : 1;
+  if (!languages_->accepts_empty(words[at_others])) return kDead;
+  std::vector<uint32_t> patterns = set.patterns;
+  if (!set.one_class) patterns.clear();
+  for (size_t i = at_others + 1; i < words.size(); ++i) {
+    if (languages_->accepts_empty(words[i])) patterns.push_back(static_cast<uint32_t>(i - at_others - 1));
+  }
+  const uint32_t name = set.remember ? wants_.strings.intern(key_text(p)) : kForgotten;
+  next.frame = frames_.begin_member(p.frame, frames_.class_of_others(p.frame, patterns), name);
+  return next.frame == kNoFrame ? kDead : intern(next);
+}
+
+// ---- escapes ----
+
+State SchemaMachine::escape_byte(const Place& p, uint8_t byte, uint32_t capture) {
+  Place next = p;
+  next.capture = capture;
+  if (p.aux == kBackslash) {
+    constexpr std::string_view kLetters = "\"\\/bfnrt", kMeant = "\"\\/\b\f\n\r\t";
+    if (const size_t i = kLetters.find(static_cast<char>(byte)); i != std::string_view::npos) {
+      if (byte == '/' && only_needed_escapes(p)) return kDead;
+      return feed_character(next, static_cast<uint8_t>(kMeant[i]));
+    }
+    if (byte != 'u' || !escape_possible(p, true)) return kDead;
+    next.aux = kDigits;
+    return intern(next);
+  }
+  if (p.aux == kSecondBackslash || p.aux == kSecondU) {
+    if (byte != (p.aux == kSecondBackslash ? '\\' : 'u')) return kDead;
+    ++next.aux;
+    return intern(next);
+  }
+  const int32_t digit = hex_value(byte);
+  return digit < 0 ? kDead : hex_digit(next, static_cast<uint32_t>(digit));
+}
+
+State SchemaMachine::hex_digit(Place p, uint32_t digit) {
+  // bits: the digits so far in the lower 16; the first half's 10 bits above.
+  const bool second = p.aux >= kSecondDigits;
+  const uint32_t n_digits = p.aux - (second ? kSecondDigits : kDigits) + 1;
+  const uint32_t value = (p.bits & 0xFFFF) << 4 | digit;
+  const uint32_t n_open = 4 * (4 - n_digits);
+  const uint32_t first = value << n_open;
+  uint32_t last = first + (1u << n_open) - 1;
+  if (second) {
+    const uint32_t base = kFirstPaired + ((p.bits >> 16) << 10);
+    if (last < kFirstLow || first > kLastLow) return kDead;
+    const uint32_t low_first = std::max(first, kFirstLow), low_last = std::min(last, kLastLow);
+    if (!intersects(p, base + low_first - kFirstLow, base + low_last - kFirstLow)) return kDead;
+    if (n_digits == 4) return feed_character(p, base + value - kFirstLow);
+  } else {
+    if (only_needed_escapes(p)) last = std::min(last, kLastControl);
+    if (first > last) return kDead;
+    const uint32_t high_first = std::max(first, kFirstHigh), high_last = std::min(last, kFirstLow - 1);
+    const bool paired = high_first <= high_last && intersects(p, kFirstPaired + ((high_first - kFirstHigh) << 10),
+                                                              kFirstPaired + ((high_last - kFirstHigh) << 10) + 0x3FF);
+    if (!paired && !intersects(p, first, last)) return kDead;  // sets hold no surrogates
+    if (n_digits == 4) {
+      if (!paired) return feed_character(p, value);
+      p.aux = kSecondBackslash;
+      p.bits = (value - kFirstHigh) << 16;
+      return intern(p);
+    }
+  }
+  ++p.aux;
+  p.bits = (p.bits & ~0xFFFFu) | value;
+  return intern(p);
+}
+
+State SchemaMachine::feed_character(Place p, uint32_t code_point) {
+  p.phase = p.phase == Phase::kStringEscape ? Phase::kString : Phase::kKey;
+  p.aux = 0;
+  p.bits = 0;
+  std::string bytes;
+  append_utf8(code_point, bytes);
+  for (const char c : bytes) {
+    if (!feed(p, static_cast<uint8_t>(c))) return kDead;
+  }
+  return intern(p);
+}
+
+/// Characters that could stand for themselves are not escaped here.
+bool SchemaMachine::only_needed_escapes(const Place& p) const {
+  if (options_.escapes == Escapes::kAny) return false;
+  const auto words = texts_.at(p.text);
+  if (p.phase == Phase::kString || p.phase == Phase::kStringEscape) return words[0] != kAnyText;
+  return words[0] == kNamed || words[1] != kAnyText;
+}
+
+/// Whether some character may follow as an escape; `by_code`: as \u with digits.
+bool SchemaMachine::escape_possible(const Place& p, bool by_code) {
+  if (!only_needed_escapes(p)) return intersects(p, 0, 0x10FFFF);
+  if (intersects(p, 0, kLastControl)) return true;
+  return !by_code && (intersects(p, '"', '"') || intersects(p, '\\', '\\'));
+}
+
+bool SchemaMachine::intersects(const Place& p, uint32_t first, uint32_t last) {
+  const CharSet* set = next_characters(p);
+  if (set != nullptr) return grammar::intersects(*set, first, last);
+  return first < kFirstHigh || last > kLastLow;  // more than surrogates
+}
+
+const CharSet* SchemaMachine::next_characters(const Place& p) {
+  const auto words = texts_.at(p.text);
+  if (p.phase == Phase::kString || p.phase == Phase::kStringEscape) {
+    return words[0] == kAnyText ? nullptr : &characters_of(words[0]);
+  }
+  const Lang others = words[0] == kNamed ? words[4] : words[1];
+  if (others == kAnyText) return nullptr;
+  const CharSet& of_others = characters_of(others);
+  if (words[0] == kFree) return &of_others;
+  const NameSet& set = *frames_.names(p.frame);
+  std::vector<CharRange> ranges = of_others.ranges();
+  for (uint32_t name = words[1]; name < words[2]; ++name) {
+    const std::string_view text = set.table->names[name];
+    if (!set.offers(name) || text.size() <= words[3]) continue;
+    const CodePoint c = decode_utf8(text.data() + words[3]);
+    ranges.push_back({static_cast<uint32_t>(c.value), static_cast<uint32_t>(c.value)});
+  }
+  key_characters_ = CharSet::of(std::move(ranges));
+  return &key_characters_;
+}
+
+const CharSet& SchemaMachine::characters_of(Lang lang) {
+  if (const auto found = characters_.find(lang); found != characters_.end()) return found->second;
+  std::vector<CharRange> ranges;
+  if (lang != kNothing) {
+    for (uint32_t byte = 0; byte < 0xF5; ++byte) {
+      const int32_t n_behind = bytes_behind(static_cast<uint8_t>(byte));
+      if (n_behind < 0) continue;
+      const Lang next = languages_->next(lang, static_cast<uint8_t>(byte));
+      if (next == kNothing) continue;
+      const uint32_t prefix = n_behind == 0 ? byte : byte & (0x3Fu >> n_behind);
+      add_below(next, prefix, n_behind, ranges);
+    }
+  }
+  n_bytes_ += static_cast<int64_t>(ranges.size() * sizeof(CharRange));
+  return characters_.emplace(lang, CharSet::of(std::move(ranges))).first->second;
+}
+
+/// Appends prefix * 64^n_left + each value of continuations(lang, n_left).
+void SchemaMachine::add_below(Lang lang, uint32_t prefix, int32_t n_left, std::vector<CharRange>& out) {
+  const uint32_t base = prefix << (6 * n_left);
+  const auto add = [&](CharRange range) {
+    if (!out.empty() && out.back().last + 1 == range.first) {
+      out.back().last = range.last;
+    } else {
+      out.push_back(range);
+    }
+  };
+  if (n_left == 0) return add({base, base});
+  for (const CharRange& range : continuations(lang, n_left)) add({base + range.first, base + range.last});
+}
+
+const std::vector<CharRange>& SchemaMachine::continuations(Lang lang, int32_t n_left) {
+  const uint64_t key = uint64_t{lang} << 2 | static_cast<uint32_t>(n_left);
+  if (const auto found = continuations_.find(key); found != continuations_.end()) return found->second;
+  std::vector<CharRange> ranges;
+  for (uint32_t byte = 0x80; byte < 0xC0; ++byte) {  // at most three levels
+    const Lang next = languages_->next(lang, static_cast<uint8_t>(byte));
+    if (next != kNothing) add_below(next, byte & 0x3F, n_left - 1, ranges);
+  }
+  n_bytes_ += static_cast<int64_t>(ranges.size() * sizeof(CharRange)) + 64;
+  return continuations_.emplace(key, std::move(ranges)).first->second;
+}
+
+// ---- bodies ----
+
+std::optional<StringBody> SchemaMachine::string_body(State state) {
+  if (state == kDead) return std::nullopt;
+  const Place p = place(state);
+  if (p.aux != 0) return std::nullopt;
+  if (p.phase == Phase::kString) return value_body(p);
+  if (p.phase == Phase::kKey) return key_body(p);
+  return std::nullopt;
+}
+
+uint32_t SchemaMachine::kind_step(uint32_t kind, uint8_t byte) {
+  return byte < 0x20 || byte == '"' || byte == '\\' ? kNothing : languages_->next(kind, byte);
+}
+
+void SchemaMachine::add_used(Frame frame, std::string_view prefix, size_t n_tag,
+                             std::vector<std::string_view>& rests) const {
+  for (uint32_t list = frames_.list(frame); list != 0; list = frames_.list_parent(list)) {
+    const std::string_view used = wants_.strings.at(frames_.list_string(list));
+    if (used.starts_with(prefix)) rests.push_back(used.substr(std::max(prefix.size(), n_tag)));
+  }
+}
+
+StringBody SchemaMachine::value_body(const Place& p) {
+  const auto langs = texts_.at(p.text);
+  StringBody body;
+  body.any_text = langs[0] == kAnyText;
+  body.every_escape = body.any_text;
+  body.kind = langs[0];
+  body.min_left = p.min_left;
+  body.max_left = p.max_left;
+  body.after = kDead;
+  for (size_t i = 1; i < langs.size(); ++i) {
+    if (langs[i] != kNothing && langs[i] != kAnyText) body.same_after = false;
+  }
+  if (!body.same_after) return body;
+  std::vector<uint8_t> truth;
+  truth_of(wants_.scalar(want_at(p.frame), ValueKind::kString), langs, truth);
+  if (frames_.captures(p.frame)) {
+    compared_body(p, truth, body);
+  } else {
+    body.after = end_value(p.frame, truth, 0);
+  }
+  return body;
+}
+
+/// A string that is compared with others, or is in something that is: what follows the quote hangs on all of the text.
+void SchemaMachine::compared_body(const Place& p, std::span<const uint8_t> truth, StringBody& body) {
+  body.same_after =
+      frames_.compares_items(p.frame) && !frames_.captures(frames_.parent(p.frame)) && frames_.must_differ(p.frame);
+  if (!body.same_after) return;
+  const auto text = canonical_value(chain_text(frames_.mark(p.frame), p.capture) + "\"");
+  if (text) add_used(p.frame, *text, 1, body.except);
+  Place next;
+  next.phase = Phase::kAfterValue;
+  next.frame = frames_.end_value(p.frame, truth, 0);
+  if (next.frame == kNoFrame) return;
+  body.after = intern(next);
+  // A comma and a quote: no other item has ended. But with this text the last one may have been used up.
+  const Frame item = frames_.begin_item(next.frame, 0);
+  body.reach = item != kNoFrame && may_be_used_up(item) ? 0 : 2;
+}
+
+/// Whether one more value that is not known yet can decide if another item is possible.
+bool SchemaMachine::may_be_used_up(Frame item) {
+  for (const ValueKind kind : {ValueKind::kNull, ValueKind::kTrue, ValueKind::kFalse}) {
+    std::vector<uint8_t> truth;
+    if (wants_.literal(want_at(item), kind, truth)) return true;  // told apart from the unknown value by comparing
+  }
+  size_t n_values = 0;
+  for (uint32_t list = frames_.list(item); list != 0; list = frames_.list_parent(list)) ++n_values;
+  return n_values >= kTakenOutMax || has_one_text(plan_at(item, ValueKind::kString).allowed);
+}
+
+/// Whether the language has one text, or seems so for long.
+bool SchemaMachine::has_one_text(Lang lang) {
+  constexpr int kBytesMax = 1024;
+  if (lang == kAnyText) return false;
+  for (int n_bytes = 0; n_bytes < kBytesMax; ++n_bytes) {
+    Lang next = kNothing;
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      const Lang there = languages_->next(lang, static_cast<uint8_t>(byte));
+      if (there == kNothing) continue;
+      if (next != kNothing || languages_->accepts_empty(lang)) return false;
+      next = there;
+    }
+    if (next == kNothing) return true;
+    lang = next;
+  }
+  return true;
+}
+
+std::optional<StringBody> SchemaMachine::key_body(const Place& p) {
+  const auto words = texts_.at(p.text);
+  const bool named = words[0] == kNamed;
+  const size_t at_others = named ? 4 : 1;
+  if (words[at_others] == kNothing) return std::nullopt;  // a few names: soon walked
+  const NameSet& set = *frames_.names(p.frame);
+  StringBody body;
+  body.kind = words[at_others];
+  body.min_left = 0;
+  body.max_left = -1;
+  body.after = kDead;
+  if (named && body.kind != kAnyText) {
+    std::vector<Lang> all{words[at_others]};
+    for (uint32_t name = words[1]; name < words[2]; ++name) {
+      if (set.offers(name)) all.push_back(languages_->text(set.table->names[name].substr(words[3])));
+    }
+    body.kind = languages_->any_of(all);
+  }
+  body.any_text = body.kind == kAnyText;
+  body.every_escape = body.any_text && !only_needed_escapes(p);
+  if (body.any_text && !body.every_escape) body.kind = kAnyTextFewEscapes;
+  std::vector<uint32_t> patterns;
+  if (set.one_class) patterns = set.patterns;
+  for (size_t i = at_others + 1; i < words.size(); ++i) {
+    if (words[i] != kNothing && words[i] != kAnyText) body.same_after = false;
+    if (words[i] == kAnyText) patterns.push_back(static_cast<uint32_t>(i - at_others - 1));
+  }
+  body.same_after = body.same_after && !frames_.captures(p.frame);
+  if (!body.same_after) return body;
+  for (uint32_t name = words[1]; named && name < words[2]; ++name) {
+    body.except.push_back(set.table->names[name].substr(words[3]));
+  }
+  if (set.remember) {
+    add_used(p.frame, key_text(p), 0, body.except);
+    // `:1,"`: no other name has ended. But this may be the last one of those that are free.
+    body.reach = has_one_text(set.others) ? 2 : 4;
+  }
+  body.after = after_other_name(p.frame, set, patterns);
+  return body;
+}
+
+State SchemaMachine::after_other_name(Frame frame, const NameSet& set, std::span<const uint32_t> patterns) {
+  const uint32_t name_class = frames_.class_of_others(frame, patterns);
+  const auto [slot, is_new] = after_names_.try_emplace(uint64_t{frame} << 32 | name_class, kDead);
+  if (is_new) {
+    Place next;
+    next.phase = Phase::kAfterKey;
+    next.frame = frames_.begin_member(frame, name_class, set.remember ? 0 : kForgotten);
+    if (next.frame != kNoFrame) slot->second = intern(next);
+  }
+  return slot->second;
+}
+
+int64_t SchemaMachine::text_bytes(const Place& p) {
+  constexpr int64_t kEscapeBytes = 11;  // at most left of an escape
+  const auto words = texts_.at(p.text);
+  const bool escape = p.phase == Phase::kStringEscape || p.phase == Phase::kKeyEscape;
+  const int64_t before = escape ? kEscapeBytes : 0;
+  if (p.phase == Phase::kString || p.phase == Phase::kStringEscape) {
+    const int64_t rest = std::max<int64_t>(languages_->shortest(words[0]), p.min_left);
+    return before + rest + 1 + (p.frame == kOutside ? 0 : frames_.finish_cost(p.frame));
+  }
+  const bool named = words[0] == kNamed;
+  const Lang others = words[named ? 4 : 1];
+  int64_t best = kNever;
+  if (others != kNothing) best = frames_.other_name_cost(p.frame, languages_->shortest(others));
+  if (named) best = std::min(best, frames_.name_cost(p.frame, words[1], words[2], words[3]));
+  return best >= kNever ? kNever : before + best;
+}
+
+}  // namespace deepinfer::grammar
