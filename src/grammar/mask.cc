@@ -1,0 +1,99 @@
+#include "grammar/mask.h"
+
+#include <vector>
+
+#include "grammar/dense_walk.h"
+#include "grammar/flat_map.h"
+#include "grammar/mask_store.h"
+#include "grammar/string_masks.h"
+#include "grammar/trie_walk.h"
+
+namespace deepinfer::grammar {
+
+namespace {
+constexpr int32_t kSparseNodesMax = 4096;  // live ones, before the walk begins anew as a dense one
+constexpr size_t kIdsKept = 2048;          // a list of all tokens would be 0.5 MB
+}  // namespace
+
+struct MaskCache::Impl {
+  Impl(const Vocabulary& words, Machine& automaton)
+      : vocabulary(words), machine(automaton), walk(words, automaton), store(words), strings(words, walk, store) {}
+
+  Mask find_mask(State state);
+  void find_ids(State state);
+
+  const Vocabulary& vocabulary;
+  Machine& machine;
+  TrieWalk walk;
+  MaskStore store;
+  StringMasks strings;
+  FlatMap index;  // State -> masks
+  std::vector<Mask> masks;
+  std::vector<int32_t> ids;
+};
+
+Mask MaskCache::Impl::find_mask(State state) {
+  if (state == kDead) return {};
+  const std::span<const int32_t> ends = machine.complete(state) ? vocabulary.end_of_text() : std::span<const int32_t>();
+  if (const auto body = machine.string_body(state)) return store.keep_with(strings.mask(state, *body), ends);
+  find_ids(state);
+  ids.insert(ids.end(), ends.begin(), ends.end());
+  const Mask mask = store.keep_ids(ids);
+  if (ids.capacity() > kIdsKept) ids = {};
+  return mask;
+}
+
+/// All tokens that may follow outside of JSON strings.
+void MaskCache::Impl::find_ids(State state) {
+  const auto take = [this](const TrieNode& node) {
+    for (int32_t token = node.token; token >= 0; token = vocabulary.same_bytes(token)) ids.push_back(token);
+    return true;
+  };
+  const auto enter = [](uint32_t, const TrieNode&) { return true; };
+  const auto found = [take](uint32_t, const TrieNode& node) { return take(node); };
+  ids.clear();
+  walk.begin(kSparseNodesMax);
+  walk.walk_from_root(state, enter, found);
+  if (!walk.stopped()) return;
+  ids.clear();
+  DenseWalk dense([this](State from, uint8_t byte) { return machine.step(from, byte); });
+  if (dense.walk(vocabulary.nodes(), vocabulary.token_bytes_max(), state, {}, take)) return;
+  ids.clear();
+  walk.begin();
+  walk.walk_from_root(state, enter, found);
+}
+
+MaskCache::MaskCache(const Vocabulary& vocabulary, Machine& machine)
+    : impl_(std::make_unique<Impl>(vocabulary, machine)) {}
+
+MaskCache::~MaskCache() = default;
+
+const Mask* MaskCache::find(State state) const {
+  const uint32_t at = impl_->index.find(state);
+  return at == FlatMap::kNone ? nullptr : &impl_->masks[at];
+}
+
+Mask MaskCache::mask(State state) {
+  if (const Mask* known = find(state)) return *known;
+  const Mask mask = impl_->find_mask(state);
+  impl_->index.insert(state, static_cast<uint32_t>(impl_->masks.size()));
+  impl_->masks.push_back(mask);
+  return mask;
+}
+
+State MaskCache::advance(State state, int32_t token) {
+  const std::string_view bytes = impl_->vocabulary.bytes(token);
+  if (bytes.empty()) return kDead;
+  for (const char c : bytes) {
+    if (state == kDead) return kDead;
+    state = impl_->machine.step(state, static_cast<uint8_t>(c));
+  }
+  return state;
+}
+
+int64_t MaskCache::n_bytes() const {
+  return impl_->walk.n_bytes() + impl_->store.n_bytes() + impl_->strings.n_bytes() + impl_->index.n_bytes() +
+         static_cast<int64_t>(impl_->masks.capacity() * sizeof(Mask) + impl_->ids.capacity() * sizeof(int32_t));
+}
+
+}  // namespace deepinfer::grammar

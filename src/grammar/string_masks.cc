@@ -1,0 +1,449 @@
+#include "grammar/string_masks.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <set>
+#include <unordered_set>
+
+#include "grammar/dense_walk.h"
+
+namespace deepinfer::grammar {
+namespace {
+
+constexpr size_t kIdsKept = 2048;
+constexpr size_t kKindsReachedMax = 64;
+constexpr int32_t kAnyNumber = std::numeric_limits<int32_t>::max();
+
+bool has_bit(const MaskWord* row, int32_t bit) {
+  const auto i = static_cast<size_t>(bit);
+  return (row[i / 64] >> (i % 64) & 1) != 0;
+}
+
+void set_bit(std::vector<MaskWord>& set, int32_t bit) {
+  set[static_cast<size_t>(bit) / 64] |= MaskWord{1} << (bit % 64);
+}
+
+void clear_bit(std::vector<MaskWord>& set, int32_t bit) {
+  set[static_cast<size_t>(bit) / 64] &= ~(MaskWord{1} << (bit % 64));
+}
+
+template <class Take>
+void for_each_bit(const std::vector<MaskWord>& set, Take take) {
+  for (size_t i = 0; i < set.size(); ++i)
+    for (MaskWord word = set[i]; word != 0; word &= word - 1)
+      take(static_cast<int32_t>(i * 64) + std::countr_zero(word));
+}
+
+/// All values in the subtree of node `at`.
+template <class Take>
+void for_each_value(std::span<const TrieNode> nodes, uint32_t at, Take take) {
+  for (uint32_t i = at; i < nodes[at].next; ++i)
+    if (nodes[i].token >= 0) take(nodes[i].token);
+}
+
+}  // namespace
+
+Mask StringMasks::mask(State state, const StringBody& body) {
+  int32_t n_chars = body.max_left < 0 ? kAnyNumber : body.max_left;
+  Other* other_kind = nullptr;
+  AnyText* any_kind = nullptr;
+  if (body.any_text || takes_every_character(body.kind)) {
+    any_kind = &any_text(state, body, n_chars);
+  } else {
+    other_kind = &other(state, body, n_chars);
+  }
+  Closings closings(static_cast<size_t>(strings_.n_closing_words));
+  if (body.same_after) {
+    find_closings(state, body, n_chars, any_kind, closings);
+    keep_allowed(state, body, closings);
+  } else {
+    closings_by_bytes(state, closings);
+  }
+
+  n_chars = std::min(n_chars, any_kind != nullptr ? vocabulary_.string_chars_max() : other_kind->n_chars_max);
+  const Key key{body.kind, n_chars, number_of(closings)};
+  const auto known = masks_.find(key);
+  if (known != masks_.end()) return known->second;
+  const Mask inside = any_kind != nullptr ? any_text_inside(*any_kind, n_chars) : other_inside(*other_kind, n_chars);
+  ids_.clear();
+  for_each_bit(closings, [&](int32_t index) {
+    for (int32_t token = strings_.closings[static_cast<size_t>(index)].token; token >= 0;
+         token = vocabulary_.same_bytes(token))
+      ids_.push_back(token);
+  });
+  if (!std::is_sorted(ids_.begin(), ids_.end())) std::sort(ids_.begin(), ids_.end());
+  const Mask mask = store_.keep_with(inside, ids_);
+  masks_.emplace(key, mask);
+  if (ids_.capacity() > kIdsKept) ids_ = {};
+  return mask;
+}
+
+/// The closings whose text before the quote may stand there.
+void StringMasks::find_closings(State state, const StringBody& body, int32_t n_chars, const AnyText* any_kind,
+                                Closings& out) {
+  if (!body.any_text && !walk_.machine().has_kinds()) {
+    out = closings_asked(state, body, n_chars, strings_.closing_trie);
+    return;
+  }
+  if (body.any_text) {
+    for (size_t i = 0; i < out.size(); ++i) out[i] = strings_.plain[i] | any_kind->escaped[i];
+  } else {
+    out = plain_closings(body.kind);
+  }
+  keep_within(body.min_left, n_chars, out);
+  if (body.any_text || strings_.escaped_trie.size() == 1) return;
+  const Closings& escaped = closings_asked(state, body, n_chars, strings_.escaped_trie);
+  for (size_t i = 0; i < out.size(); ++i) out[i] |= escaped[i];
+}
+
+// -- strings of any text
+
+StringMasks::AnyText& StringMasks::any_text(State state, const StringBody& body, int32_t n_chars) {
+  AnyText& known = any_text_[body.kind];
+  if (known.n_chars_known >= n_chars) return known;
+  if (body.any_text && body.every_escape) {
+    known.n_chars_known = kAnyNumber;
+    known.escaped.assign(static_cast<size_t>(strings_.n_closing_words), ~MaskWord{0});
+    const size_t n_last = strings_.closings.size() % 64;
+    if (n_last > 0) known.escaped.back() = (MaskWord{1} << n_last) - 1;
+    return known;
+  }
+  known.n_chars_known = n_chars;
+  find_any_text(state, known);
+  return known;
+}
+
+/// Walks the tokens about which the machine may decide otherwise: escapes and cut characters.
+void StringMasks::find_any_text(State state, AnyText& out) {
+  const int32_t n_chars = out.n_chars_known;
+  const auto n_chars_limit = static_cast<uint32_t>(n_chars);
+  bool cut = false;
+  const auto enter = [&](uint32_t, const TrieNode& node) {
+    if (node.chars <= n_chars_limit) return true;
+    cut = true;
+    return false;
+  };
+  out.added.clear();
+  out.removed.clear();
+  out.escaped.assign(static_cast<size_t>(strings_.n_closing_words), 0);
+
+  const std::vector<TrieNode>& rest = strings_.rest;
+  marks_.assign(rest.size(), 0);
+  walk_.begin();
+  walk_.walk(rest, 1, rest[0].next, state, enter, [&](uint32_t index, const TrieNode&) {
+    marks_[index] = 1;
+    return true;
+  });
+  const MaskWord* all = vocabulary_.string_mask(vocabulary_.string_chars_max()).data();
+  for (size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i].token < 0 || rest[i].chars > n_chars_limit) continue;
+    const bool expected = has_bit(all, rest[i].token);
+    if (expected == (marks_[i] != 0)) continue;
+    for (int32_t token = rest[i].token; token >= 0; token = vocabulary_.same_bytes(token))
+      (expected ? out.removed : out.added).push_back({static_cast<int32_t>(rest[i].chars), token});
+  }
+
+  const std::vector<TrieNode>& escaped = strings_.escaped_trie;
+  const auto enter_escaped = [&](uint32_t index, const TrieNode& node) {
+    if (!enter(index, node)) return false;
+    if (node.closes == 0) return true;
+    for_each_value(escaped, index, [&](int32_t closing) { set_bit(out.escaped, closing); });
+    return false;
+  };
+  walk_.walk(escaped, 1, escaped[0].next, state, enter_escaped, [](uint32_t, const TrieNode&) { return true; });
+  if (!cut) out.n_chars_known = kAnyNumber;
+}
+
+Mask StringMasks::any_text_inside(const AnyText& kind, int32_t n_chars) {
+  const auto ids_of = [&](const std::vector<Counted>& tokens) {
+    std::vector<int32_t> ids;
+    for (const Counted& counted : tokens)
+      if (counted.n_chars <= n_chars) ids.push_back(counted.token);
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  };
+  const auto row = vocabulary_.string_mask(n_chars);
+  if (kind.added.empty() && kind.removed.empty()) return {n_chars > 0 ? row.data() : nullptr, {}, {}};
+  const std::vector<int32_t> added = ids_of(kind.added);
+  const std::vector<int32_t> removed = ids_of(kind.removed);
+  size_t n_row = 0;
+  for (const MaskWord word : row) n_row += static_cast<size_t>(std::popcount(word));
+  if (n_row == removed.size()) return store_.keep(nullptr, added, {});
+  return store_.keep(row.data(), added, removed);
+}
+
+/// Takes away the closings with fewer or more characters before the quote.
+void StringMasks::keep_within(int32_t min, int32_t max, Closings& closings) const {
+  if (closings.empty()) return;
+  if (min > strings_.closing_chars_max) return closings.assign(closings.size(), 0);
+  const size_t n_words = closings.size();
+  const MaskWord* up_to =
+      &strings_.chars_up_to[n_words * static_cast<size_t>(std::min(max, strings_.closing_chars_max))];
+  const MaskWord* below = min > 0 ? &strings_.chars_up_to[n_words * static_cast<size_t>(min - 1)] : nullptr;
+  for (size_t i = 0; i < n_words; ++i) closings[i] &= below == nullptr ? up_to[i] : up_to[i] & ~below[i];
+}
+
+// -- other strings
+
+StringMasks::Other& StringMasks::other(State state, const StringBody& body, int32_t n_chars) {
+  Other& known = other_[body.kind];
+  if (known.n_chars_known < n_chars) {
+    known.n_chars_known = n_chars;
+    find_other(state, body.kind, known);
+  }
+  if (n_chars < known.n_chars_max && !known.is_counted) count_other(known);
+  return known;
+}
+
+/// Calls found(node) for the nodes, without escapes, that stay inside strings of the kind; some twice.
+template <class Found>
+void StringMasks::walk_raw(uint32_t kind, Found found) {
+  std::array<bool, 256> skip{};
+  for (size_t byte = 0; byte < 0x20; ++byte) skip[byte] = true;
+  skip['"'] = skip['\\'] = true;
+  // Where there are more states than rows, all is found once more, without rows.
+  DenseWalk dense([this](State from, uint8_t byte) { return kinds_.step(from, byte); });
+  if (dense.walk(vocabulary_.nodes(), vocabulary_.token_bytes_max(), kind, skip, found)) return;
+  TrieWalk sparse(vocabulary_, kinds_);
+  sparse.begin();
+  sparse.walk_from_root(
+      kind, [&](uint32_t, const TrieNode& node) { return !skip[node.byte]; },
+      [&](uint32_t, const TrieNode& node) {
+        found(node);
+        return true;
+      });
+}
+
+void StringMasks::find_other(State state, uint32_t kind, Other& out) {
+  const auto n_chars_limit = static_cast<uint32_t>(out.n_chars_known);
+  bool cut = false;
+  const auto enter = [&](uint32_t, const TrieNode& node) {
+    if (node.closes != 0) return false;
+    if (node.chars <= n_chars_limit) return true;
+    cut = true;
+    return false;
+  };
+  const std::span<MaskWord> row = store_.begin_row();
+  out.n_chars_max = 0;
+  const auto found = [&](const TrieNode& node) {
+    if (node.token < 0) return true;
+    out.n_chars_max = std::max(out.n_chars_max, static_cast<int32_t>(node.chars));
+    for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token))
+      row[static_cast<size_t>(token) / 64] |= MaskWord{1} << (token % 64);
+    return true;
+  };
+  const auto found_there = [found](uint32_t, const TrieNode& node) { return found(node); };
+  walk_.begin();
+  if (walk_.machine().has_kinds()) {
+    walk_raw(kind, found);
+    walk_.walk(strings_.escapes, 1, strings_.escapes[0].next, state, enter, found_there);
+  } else {
+    walk_.walk_from_root(state, enter, found_there);
+  }
+  if (!cut) out.n_chars_known = kAnyNumber;
+  const Mask all = store_.keep_row();
+  out.is_counted = false;
+  out.up_to.insert_or_assign(out.n_chars_max, all);
+}
+
+/// For strings with a limit: the tokens of the kind with their characters.
+void StringMasks::count_other(Other& kind) {
+  std::vector<MaskWord> row(static_cast<size_t>(vocabulary_.n_words()));
+  kind.up_to.at(kind.n_chars_max).fill(row);
+  std::vector<Counted> tokens;
+  for_each_bit(row, [&](int32_t token) {
+    StringScan scan;
+    for (const char c : vocabulary_.bytes(token)) scan.step(static_cast<uint8_t>(c));
+    tokens.push_back({scan.n_chars(), token});
+  });
+  std::vector<size_t> places(static_cast<size_t>(kind.n_chars_max) + 2);  // sorted by counting
+  for (const Counted& counted : tokens) ++places[static_cast<size_t>(counted.n_chars) + 1];
+  for (size_t i = 1; i < places.size(); ++i) places[i] += places[i - 1];
+  std::vector<Counted> sorted(tokens.size());
+  for (const Counted& counted : tokens) sorted[places[static_cast<size_t>(counted.n_chars)]++] = counted;
+  n_list_bytes_ += static_cast<int64_t>(tokens.size() * sizeof(Counted)) -
+                   static_cast<int64_t>(kind.tokens.size() * sizeof(Counted));
+  kind.tokens = std::move(sorted);
+  kind.is_counted = true;
+}
+
+Mask StringMasks::other_inside(Other& kind, int32_t n_chars) {
+  const auto known = kind.up_to.find(n_chars);
+  if (known != kind.up_to.end()) return known->second;
+  ids_.clear();
+  for (const Counted& counted : kind.tokens) {
+    if (counted.n_chars > n_chars) break;
+    ids_.push_back(counted.token);
+  }
+  return kind.up_to.emplace(n_chars, store_.keep_ids(ids_)).first->second;
+}
+
+/// Which closings without escapes have characters of this kind before their quote.
+const StringMasks::Closings& StringMasks::plain_closings(uint32_t kind) {
+  const auto [at, is_new] = plain_closings_.try_emplace(kind);
+  Closings& out = at->second;
+  if (!is_new) return out;
+  out.assign(static_cast<size_t>(strings_.n_closing_words), 0);
+  for (const auto& [text, set] : strings_.of_text) {
+    uint32_t to = kind;
+    for (size_t i = 0; i < text.size() && to != 0; ++i) to = kinds_.step(to, static_cast<uint8_t>(text[i]));
+    if (to == 0 || !kinds_.complete(to)) continue;
+    for (size_t i = 0; i < set.size(); ++i) out[i] |= set[i];
+  }
+  return out;
+}
+
+/// Whether every text of raw characters stays inside, as where a pattern is searched for. Then so it does for all kinds
+/// that can be reached.
+bool StringMasks::takes_every_character(uint32_t kind) {
+  if (!walk_.machine().has_kinds()) return false;
+  const auto [known, is_new] = takes_every_.try_emplace(kind, false);
+  if (!is_new) return known->second;
+  std::vector<uint32_t> reached{kind};  // between characters
+  std::unordered_set<uint32_t> seen{kind};
+  struct Cut {
+    uint32_t kind;
+    StringScan scan;
+  };
+  std::vector<Cut> open;
+  std::set<std::pair<uint32_t, int>> seen_cut;
+  for (size_t i = 0; i < reached.size(); ++i) {
+    open.push_back({reached[i], {}});
+    while (!open.empty()) {
+      const Cut from = open.back();
+      open.pop_back();
+      for (int byte = from.scan.between() ? 0x20 : 0x80; byte < 0xF5; ++byte) {
+        Cut to = from;
+        if (byte == '"' || byte == '\\' || !to.scan.step(static_cast<uint8_t>(byte))) continue;
+        to.kind = kinds_.step(from.kind, static_cast<uint8_t>(byte));
+        if (to.kind == 0 || reached.size() > kKindsReachedMax) return false;
+        if (!to.scan.between()) {
+          if (seen_cut.emplace(to.kind, to.scan.cut()).second) open.push_back(to);
+        } else if (seen.insert(to.kind).second) {
+          reached.push_back(to.kind);
+        }
+      }
+    }
+  }
+  for (const uint32_t other_kind : reached) takes_every_[other_kind] = true;
+  return true;
+}
+
+/// Which closings of the trie the machine takes up to their quote.
+const StringMasks::Closings& StringMasks::closings_asked(State state, const StringBody& body, int32_t max,
+                                                         const std::vector<TrieNode>& trie) {
+  const int32_t n_max = strings_.closing_chars_max;
+  const OtherClosings key{body.kind, std::min(body.min_left, n_max + 1), max > n_max ? -1 : max};
+  const auto [at, is_new] = other_closings_.try_emplace(key);
+  if (!is_new) return at->second;
+  Closings& out = at->second;
+  out.resize(static_cast<size_t>(strings_.n_closing_words));
+  walk_.begin();
+  walk_.walk(
+      trie, 1, trie[0].next, state, [](uint32_t, const TrieNode&) { return true; },
+      [&](uint32_t index, const TrieNode& node) {
+        if (node.closes == 0) return true;
+        for_each_value(trie, index, [&](int32_t closing) { set_bit(out, closing); });
+        return false;
+      });
+  return out;
+}
+
+// -- what follows the quote
+
+/// Takes away the closings whose suffix may not follow.
+void StringMasks::keep_allowed(State state, const StringBody& body, Closings& closings) {
+  const Closings& allowed = allowed_after(body.after);
+  const Closings before = closings;
+  for (size_t i = 0; i < closings.size(); ++i) closings[i] &= allowed[i];
+  if (body.reach >= 0 && body.reach < strings_.suffix_bytes_max) {
+    for_each_bit(before, [&](int32_t closing) {
+      if (strings_.closings[static_cast<size_t>(closing)].suffix_bytes > body.reach) ask(state, closing, closings);
+    });
+  }
+  if (!body.except.empty()) make_exceptions(state, body, closings);
+}
+
+void StringMasks::make_exceptions(State state, const StringBody& body, Closings& closings) {
+  std::vector<const Closings*> sets;
+  std::vector<std::string_view> texts;  // of the sets; they live in the vocabulary
+  for (const std::string_view text : body.except) {
+    if (text.size() > strings_.text_bytes_max) continue;
+    const auto found = strings_.of_text.find(text);
+    if (found == strings_.of_text.end()) continue;
+    texts.push_back(found->first);
+    sets.push_back(&found->second);
+  }
+  for (size_t n = 0; n < sets.size(); ++n) {  // body.except is no longer looked at: the machine is asked
+    const State inside = step(state, texts[n]);
+    const Closings& allowed = allowed_after(inside == kDead ? kDead : walk_.machine().step(inside, '"'));
+    for (size_t i = 0; i < closings.size(); ++i)
+      closings[i] = (closings[i] & ~(*sets[n])[i]) | ((*sets[n])[i] & allowed[i]);
+  }
+  if (strings_.escaped_trie.size() == 1) return;
+  for (int32_t closing = 0; closing < static_cast<int32_t>(strings_.closings.size()); ++closing)
+    if (!has_bit(strings_.plain.data(), closing)) ask(state, closing, closings);
+}
+
+State StringMasks::step(State state, std::string_view bytes) {
+  for (size_t i = 0; i < bytes.size() && state != kDead; ++i)
+    state = walk_.machine().step(state, static_cast<uint8_t>(bytes[i]));
+  return state;
+}
+
+/// Sets the bit of one closing by walking its token.
+void StringMasks::ask(State state, int32_t closing, Closings& closings) {
+  const int32_t token = strings_.closings[static_cast<size_t>(closing)].token;
+  step(state, vocabulary_.bytes(token)) == kDead ? clear_bit(closings, closing) : set_bit(closings, closing);
+}
+
+void StringMasks::closings_by_bytes(State state, Closings& out) {
+  walk_.begin();
+  walk_.walk(
+      strings_.closing_trie, 1, strings_.closing_trie[0].next, state, [](uint32_t, const TrieNode&) { return true; },
+      [&](uint32_t, const TrieNode& node) {
+        if (node.token >= 0) set_bit(out, node.token);
+        return true;
+      });
+}
+
+const StringMasks::Closings& StringMasks::allowed_after(State after) {
+  const auto [at, is_new] = after_.try_emplace(after);
+  Closings& out = at->second;
+  if (!is_new) return out;
+  const auto n_words = static_cast<size_t>(strings_.n_closing_words);
+  out.resize(n_words);
+  if (after == kDead) return out;
+  const auto take = [&](int32_t suffix) {
+    for (size_t i = 0; i < n_words; ++i) out[i] |= strings_.of_suffix[static_cast<size_t>(suffix) * n_words + i];
+  };
+  const std::vector<TrieNode>& trie = strings_.suffixes;
+  if (trie[0].token >= 0) take(trie[0].token);
+  walk_.begin();
+  walk_.walk(
+      trie, 1, trie[0].next, after, [](uint32_t, const TrieNode&) { return true; },
+      [&](uint32_t, const TrieNode& node) {
+        if (node.token >= 0) take(node.token);
+        return true;
+      });
+  return out;
+}
+
+uint32_t StringMasks::number_of(const Closings& closings) {
+  return numbers_.try_emplace(closings, static_cast<uint32_t>(numbers_.size())).first->second;
+}
+
+int64_t StringMasks::n_bytes() const {
+  constexpr size_t kNode = 48;  // a map's own part of an entry
+  const size_t set = static_cast<size_t>(strings_.n_closing_words) * sizeof(MaskWord) + sizeof(Closings);
+  return n_list_bytes_ +
+         static_cast<int64_t>((after_.size() + numbers_.size() + other_closings_.size()) * (kNode + set + 16) +
+                              masks_.size() * (kNode + sizeof(Key) + sizeof(Mask)) +
+                              plain_closings_.size() * (kNode + set + 16) +
+                              any_text_.size() * (kNode + sizeof(AnyText) + set) +
+                              other_.size() * (2 * kNode + sizeof(Other)) + marks_.capacity());
+}
+
+}  // namespace deepinfer::grammar

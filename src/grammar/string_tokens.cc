@@ -1,0 +1,249 @@
+#include "grammar/string_tokens.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+
+namespace deepinfer::grammar {
+namespace {
+
+int hex_value(uint8_t byte) {
+  if (byte >= '0' && byte <= '9') return byte - '0';
+  const int letter = byte | 0x20;
+  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+void set_bit(std::vector<MaskWord>& row, size_t base_word, int32_t bit) {
+  row[base_word + static_cast<size_t>(bit) / 64] |= MaskWord{1} << (bit % 64);
+}
+
+}  // namespace
+
+bool StringScan::step(uint8_t byte) {
+  switch (mode_) {
+    case Mode::kBetween:
+      if (begin(byte)) return true;
+      break;
+    case Mode::kInside:
+      if (byte < first_ || byte > last_) break;
+      first_ = 0x80;
+      last_ = 0xBF;
+      if (--n_left_ == 0) mode_ = Mode::kBetween;
+      return true;
+    case Mode::kEscape:
+      if (byte == 'u') {
+        mode_ = Mode::kHex;
+        n_left_ = 4;
+        hex_ = 0;
+        return true;
+      }
+      if (high_ || std::string_view("\"\\/bfnrt").find(static_cast<char>(byte)) == std::string_view::npos) break;
+      mode_ = Mode::kBetween;
+      return true;
+    case Mode::kHex:
+      if (hex(byte)) return true;
+      break;
+    case Mode::kClosed:
+      return false;
+    case Mode::kNever:
+      break;
+  }
+  mode_ = Mode::kNever;
+  return false;
+}
+
+bool StringScan::begin(uint8_t byte) {
+  if (byte == '\\') {
+    mode_ = Mode::kEscape;
+    has_escape_ = true;
+    if (!high_) ++n_chars_;
+    return true;
+  }
+  if (high_) return false;
+  if (byte == '"') {
+    mode_ = Mode::kClosed;
+    return true;
+  }
+  if (byte < 0x20 || (byte >= 0x80 && byte < 0xC2) || byte > 0xF4) return false;
+  ++n_chars_;
+  if (byte < 0x80) return true;
+  mode_ = Mode::kInside;
+  n_left_ = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+  if (byte == 0xE0) first_ = 0xA0;
+  if (byte == 0xED) last_ = 0x9F;
+  if (byte == 0xF0) first_ = 0x90;
+  if (byte == 0xF4) last_ = 0x8F;
+  return true;
+}
+
+bool StringScan::hex(uint8_t byte) {
+  if (hex_value(byte) < 0) return false;
+  hex_ = static_cast<uint16_t>(hex_ << 4 | hex_value(byte));
+  --n_left_;
+  // The second half of a pair is DC00..DFFF and stands behind a first half only: two digits tell.
+  if (high_ && n_left_ == 3 && hex_ != 0xD) return false;
+  if (n_left_ == 2 && high_ != (hex_ >= 0xDC && hex_ <= 0xDF)) return false;
+  if (n_left_ > 0) return true;
+  mode_ = Mode::kBetween;
+  high_ = !high_ && hex_ >= 0xD800 && hex_ <= 0xDBFF;
+  return true;
+}
+
+std::vector<TrieNode> make_trie(std::span<const TrieEntry> entries) {
+  std::vector<TrieNode> nodes(1, TrieNode{.token = -1, .next = 1, .closes = 0, .byte = 0, .depth = 0, .chars = 0});
+  std::vector<uint32_t> path(1, 0);  // open nodes by depth
+  std::vector<StringScan> scans(1);
+  std::string_view before;
+  for (const TrieEntry& entry : entries) {
+    DI_DCHECK(entry.bytes.size() <= kTokenBytesMax);
+    const size_t n_max = std::min(before.size(), entry.bytes.size());
+    size_t n_common = 0;
+    while (n_common < n_max && before[n_common] == entry.bytes[n_common]) ++n_common;
+    for (size_t depth = path.size(); depth-- > n_common + 1;)
+      nodes[path[depth]].next = static_cast<uint32_t>(nodes.size()) & 0x7FFFFFFF;
+    path.resize(n_common + 1);
+    scans.resize(n_common + 1);
+    for (size_t i = n_common; i < entry.bytes.size(); ++i) {
+      StringScan scan = scans.back();
+      const bool was_closed = scan.closed();
+      const auto byte = static_cast<uint8_t>(entry.bytes[i]);
+      scan.step(byte);
+      path.push_back(static_cast<uint32_t>(nodes.size()));
+      scans.push_back(scan);
+      nodes.push_back({.token = -1,
+                       .next = 0,
+                       .closes = scan.closed() && !was_closed,
+                       .byte = byte,
+                       .depth = static_cast<uint32_t>(i + 1) & 0xFFF,
+                       .chars = static_cast<uint32_t>(scan.n_chars()) & 0xFFF});
+    }
+    TrieNode& end = nodes[path.back()];
+    if (end.token < 0) end.token = entry.value;
+    before = entry.bytes;
+  }
+  for (const uint32_t node : path) nodes[node].next = static_cast<uint32_t>(nodes.size()) & 0x7FFFFFFF;
+  return nodes;
+}
+
+namespace {
+
+struct Inside {
+  int32_t token;
+  int32_t n_chars;
+};
+
+/// A row per number of characters that some token has; in between the row before is the same.
+void make_rows(std::vector<Inside> inside, int32_t n_head, StringTokens& out) {
+  std::sort(inside.begin(), inside.end(), [](const Inside& a, const Inside& b) { return a.n_chars < b.n_chars; });
+  std::vector<MaskWord> row(static_cast<size_t>(n_head + 63) / 64);
+  out.rows.push_back(row);
+  out.row_of.push_back(0);
+  for (size_t i = 0; i < inside.size();) {
+    const int32_t n_chars = inside[i].n_chars;
+    while (static_cast<int32_t>(out.row_of.size()) < n_chars) out.row_of.push_back(out.row_of.back());
+    for (; i < inside.size() && inside[i].n_chars == n_chars; ++i) set_bit(row, 0, inside[i].token);
+    out.row_of.push_back(static_cast<int32_t>(out.rows.size()));
+    out.rows.push_back(row);
+  }
+}
+
+struct Closer {
+  TrieEntry entry;
+  std::string_view suffix;
+  int32_t n_chars;
+  bool escaped;
+};
+
+void make_closings(std::vector<Closer> closers, StringTokens& out) {
+  std::sort(closers.begin(), closers.end(),
+            [](const Closer& a, const Closer& b) { return a.entry.value < b.entry.value; });
+  std::vector<std::string_view> suffixes;
+  for (const Closer& closer : closers) suffixes.push_back(closer.suffix);
+  std::sort(suffixes.begin(), suffixes.end());
+  suffixes.erase(std::unique(suffixes.begin(), suffixes.end()), suffixes.end());
+
+  std::vector<TrieEntry> entries;
+  for (size_t i = 0; i < suffixes.size(); ++i) entries.push_back({suffixes[i], static_cast<int32_t>(i)});
+  out.suffixes = make_trie(entries);
+
+  const size_t n_words = (closers.size() + 63) / 64;
+  out.n_closing_words = static_cast<int32_t>(n_words);
+  out.plain.resize(n_words);
+  out.of_suffix.resize(n_words * suffixes.size());
+  for (const Closer& closer : closers) {
+    const auto index = static_cast<int32_t>(out.closings.size());
+    const auto suffix = std::lower_bound(suffixes.begin(), suffixes.end(), closer.suffix) - suffixes.begin();
+    const auto n_bytes = static_cast<int32_t>(closer.suffix.size());
+    out.closings.push_back({closer.entry.value, static_cast<int32_t>(suffix), closer.n_chars, n_bytes});
+    if (!closer.escaped) {
+      const std::string_view text = closer.entry.bytes.substr(0, closer.entry.bytes.size() - closer.suffix.size() - 1);
+      set_bit(out.plain, 0, index);
+      set_bit(out.of_text.try_emplace(text, n_words).first->second, 0, index);
+      out.text_bytes_max = std::max(out.text_bytes_max, text.size());
+    }
+    set_bit(out.of_suffix, static_cast<size_t>(suffix) * n_words, index);
+    out.closing_chars_max = std::max(out.closing_chars_max, closer.n_chars);
+    out.suffix_bytes_max = std::max(out.suffix_bytes_max, n_bytes);
+  }
+  out.chars_up_to.resize(n_words * static_cast<size_t>(out.closing_chars_max + 1));
+  for (size_t i = 0; i < out.closings.size(); ++i)
+    for (int32_t n = out.closings[i].n_chars; n <= out.closing_chars_max; ++n)
+      set_bit(out.chars_up_to, static_cast<size_t>(n) * n_words, static_cast<int32_t>(i));
+
+  std::vector<std::pair<TrieEntry, bool>> by_bytes;
+  for (size_t i = 0; i < closers.size(); ++i)
+    by_bytes.push_back({{closers[i].entry.bytes, static_cast<int32_t>(i)}, closers[i].escaped});
+  std::sort(by_bytes.begin(), by_bytes.end(),
+            [](const auto& a, const auto& b) { return a.first.bytes < b.first.bytes; });
+  std::vector<TrieEntry> all, escaped;
+  for (const auto& [entry, is_escaped] : by_bytes) {
+    all.push_back(entry);
+    if (is_escaped) escaped.push_back(entry);
+  }
+  out.closing_trie = make_trie(all);
+  out.escaped_trie = make_trie(escaped);
+}
+
+template <class T>
+int64_t bytes_of(const std::vector<T>& values) {
+  return static_cast<int64_t>(values.capacity() * sizeof(T));
+}
+
+}  // namespace
+
+StringTokens find_string_tokens(std::span<const TrieEntry> entries, std::span<const int32_t> same_as, int32_t n_head) {
+  StringTokens out;
+  std::vector<Inside> inside;
+  std::vector<TrieEntry> rest, escapes;
+  std::vector<Closer> closers;
+  for (const TrieEntry& entry : entries) {
+    StringScan scan;
+    size_t n_read = 0;
+    while (n_read < entry.bytes.size() && scan.step(static_cast<uint8_t>(entry.bytes[n_read]))) ++n_read;
+    if (scan.dead()) continue;
+    if (scan.closed()) {
+      closers.push_back({entry, entry.bytes.substr(n_read), scan.n_chars(), scan.has_escape()});
+      continue;
+    }
+    if (scan.has_escape() || !scan.between()) rest.push_back(entry);
+    if (scan.has_escape()) escapes.push_back(entry);
+    for (int32_t token = entry.value; token >= 0; token = same_as.empty() ? -1 : same_as[static_cast<size_t>(token)])
+      inside.push_back({token, scan.n_chars()});
+  }
+  make_rows(std::move(inside), n_head, out);
+  out.rest = make_trie(rest);
+  out.escapes = make_trie(escapes);
+  make_closings(std::move(closers), out);
+  return out;
+}
+
+int64_t StringTokens::n_bytes() const {
+  int64_t n = 0;
+  for (const auto& row : rows) n += bytes_of(row);
+  for (const auto& [text, set] : of_text) n += 64 + bytes_of(set);
+  return n + bytes_of(row_of) + bytes_of(rest) + bytes_of(escapes) + bytes_of(closings) + bytes_of(closing_trie) +
+         bytes_of(escaped_trie) + bytes_of(plain) + bytes_of(chars_up_to) + bytes_of(suffixes) + bytes_of(of_suffix);
+}
+
+}  // namespace deepinfer::grammar

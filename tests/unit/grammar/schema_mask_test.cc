@@ -1,0 +1,126 @@
+// Masks of real schemas: over random walks on one grammar, the mask is what advance() takes, whatever was asked before.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grammar/grammar.h"
+#include "grammar/matcher.h"
+
+namespace deepinfer::grammar {
+namespace {
+
+constexpr int32_t kEnd = 0;
+
+std::shared_ptr<const Vocabulary> vocabulary() {
+  static const std::vector<std::string> kTokens = [] {
+    std::vector<std::string> tokens = {""};
+    for (int byte = 0x20; byte < 0x7F; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
+    for (const char* bytes :
+         {"\n",     "\t",   "é",    "\xC3",  "\xA9",   "\",",      "\",\"", "\":",    "\":\"",    "\":{\"",
+          "\":[\"", "\"}",  "\"]",  "\"},",  "{\"",    "[\"",      "{\"a",  "\"b\":", "\"a\"",    "a\":1,",
+          "a\",",   "\",1", "\",t", "\",n",  "null",   "true",     "false", "tru",    ",\"b",     "[1,",
+          "[[",     "]]",   "}}",   "}]",    "1,",     "12",       "\\n",   "\\u00",  "\\\"",     "\\u0061",
+          "\\\\",   "ab",   "abc",  "bc\":", "b\",\"", "a\":2,\"", "x\":",  "  ",     "\n\n",     "\": ",
+          "\": \"", ".0",   "e1",   "-1",    "[]",     "{}",       "\":{}", "\":[]",  "\":1,\"b", "\"\""})
+      tokens.emplace_back(bytes);
+    return tokens;
+  }();
+  static const std::shared_ptr<const Vocabulary> kVocabulary = [] {
+    const std::vector<std::string_view> views(kTokens.begin(), kTokens.end());
+    const std::vector<int32_t> ends = {kEnd};
+    return *Vocabulary::build(views, ends, static_cast<int32_t>(kTokens.size()));
+  }();
+  return kVocabulary;
+}
+
+std::vector<int32_t> taken(const Matcher& matcher, bool ask_distance) {
+  std::vector<int32_t> tokens;
+  for (int32_t token = 1; token < vocabulary()->n_head(); ++token) {
+    Matcher next = matcher.fork();
+    if (!next.advance(token)) continue;
+    tokens.push_back(token);
+    if (ask_distance) (void)next.shortest_completion();
+  }
+  return tokens;
+}
+
+/// Random walks that share the grammar's states and masks.
+void check(const std::string& schema, PropertyOrder order, Escapes escapes, uint32_t seed) {
+  Constraint constraint;
+  constraint.kind = Constraint::Kind::kJsonSchema;
+  constraint.source = schema;
+  constraint.schema.order = order;
+  constraint.schema.escapes = escapes;
+  const Compiled compiled = compile(vocabulary(), constraint);
+  ASSERT_NE(compiled.grammar, nullptr) << schema << ": " << compiled.refusal->reason;
+  std::mt19937 random(seed);
+  for (int walk = 0; walk < 12; ++walk) {
+    Matcher matcher(compiled.grammar);
+    std::string text;
+    for (int i = 0; i < 40; ++i) {
+      const std::vector<int32_t> expected = taken(matcher, walk % 3 == 1);
+      std::vector<int32_t> allowed;
+      const Mask mask = matcher.mask();
+      for (int32_t token = 1; token < vocabulary()->n_head(); ++token)
+        if (mask.allows(token)) allowed.push_back(token);
+      ASSERT_EQ(mask.allows(kEnd), matcher.complete()) << schema << " behind " << text;
+      for (const int32_t token : allowed) {
+        ASSERT_TRUE(std::binary_search(expected.begin(), expected.end(), token))
+            << schema << "\nbehind " << text << "\nonly in the mask: " << vocabulary()->bytes(token);
+      }
+      ASSERT_EQ(allowed, expected) << schema << "\nbehind " << text;
+      if (expected.empty()) break;
+      int32_t token = expected[random() % expected.size()];
+      for (int n = 0; n < 3 && vocabulary()->bytes(token).find_first_not_of(" \n\t") == std::string_view::npos; ++n)
+        token = expected[random() % expected.size()];
+      text += vocabulary()->bytes(token);
+      ASSERT_TRUE(matcher.advance(token));
+    }
+  }
+}
+
+constexpr const char* kSchemas[] = {
+    R"({"type":"array","uniqueItems":true,"items":{"enum":["a","ab"]}})",
+    R"({"type":"array","uniqueItems":true,"items":{"enum":["a","ab","b",1,null]}})",
+    R"({"type":"array","uniqueItems":true,"items":{"enum":["a",true,null]}})",
+    R"({"type":"array","uniqueItems":true,"prefixItems":[{"enum":["a","b"]},{"enum":["a","b"]}],"items":{"const":"c"}})",
+    R"({"type":"array","uniqueItems":true,"items":{"type":"string"}})",
+    R"({"type":"array","uniqueItems":true,"items":{"type":"array","items":{"enum":["a","b"]},"maxItems":2}})",
+    R"({"uniqueItems":true,"items":{"maxLength":1}})",
+    R"({"properties":{"a":{},"ab":{"type":"integer"},"b":{"enum":["x",1]}},"required":["a","c","b"]})",
+    R"({"properties":{"a":{},"ab":{"type":"integer"}},"required":["ab"],"additionalProperties":{"type":"string"}})",
+    R"({"patternProperties":{"^(a|b)$":{"const":1}},"additionalProperties":false,"minProperties":1})",
+    R"({"patternProperties":{"a":{"const":1},"b$":{"const":2}},"maxProperties":3})",
+    R"({"propertyNames":{"enum":["a","b"]},"minProperties":2,"maxProperties":2})",
+    R"({"propertyNames":{"pattern":"^[ab]{2}"},"additionalProperties":{"type":"number","exclusiveMinimum":0}})",
+    R"({"properties":{"a":{"const":1}},"anyOf":[{"required":["a"]},{"required":["x"]}]})",
+    R"({"oneOf":[{"properties":{"a":{"const":1}},"required":["a"]},{"properties":{"b":{"const":2}},"required":["b"]}]})",
+    R"({"unevaluatedProperties":false,"properties":{"a":{}},"anyOf":[{"properties":{"b":{"type":"null"}}}]})",
+    R"({"type":"string","pattern":"^[ab]{2,5}$"})",
+    R"({"type":"string","pattern":"a","minLength":2,"maxLength":6})",
+    R"({"type":"string","minLength":1,"maxLength":4})",
+    R"({"type":["string","number"],"format":"date","multipleOf":0.5})",
+    R"({"contains":{"const":"a"},"minContains":2,"maxContains":3,"items":{"type":"string"}})",
+    R"({"items":{"$ref":"#"},"properties":{"a":{"$ref":"#"}},"type":["array","object","boolean"]})",
+    R"({"if":{"properties":{"a":{"const":"x"}},"required":["a"]},"then":{"required":["b"]},"else":{"maxProperties":1}})",
+    R"({"dependentRequired":{"a":["b"]},"dependentSchemas":{"b":{"required":["c"]}}})",
+    R"({"not":{"required":["a"]},"additionalProperties":{"not":{"type":"string"}}})",
+    R"(true)",
+};
+
+class SchemaMask : public testing::TestWithParam<const char*> {};
+
+TEST_P(SchemaMask, IsWhatAdvanceTakes) {
+  uint32_t seed = 0;
+  for (const PropertyOrder order : {PropertyOrder::kAny, PropertyOrder::kSchema})
+    for (const Escapes escapes : {Escapes::kAny, Escapes::kNeeded}) check(GetParam(), order, escapes, ++seed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemas, SchemaMask, testing::ValuesIn(kSchemas));
+
+}  // namespace
+}  // namespace deepinfer::grammar
