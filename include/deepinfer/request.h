@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "deepinfer/constraint.h"
+
 namespace deepinfer {
 
 struct SamplingOptions {
@@ -24,7 +26,9 @@ struct Request {
   int32_t n_sequences = 1;                // sequence j draws with a seed derived from (seed, j); j = 0 from seed itself
   std::vector<int32_t> stop_ids;          // besides ids 1, 2 and the model's end token, which always stop
   std::vector<std::string> stop_strings;  // non-empty UTF-8
-  std::optional<int32_t> n_logprobs;      // log-probabilities of chosen tokens and of this many best ones
+  std::optional<grammar::Constraint> constraint;  // every answer is a text of it, or the request is refused
+  int32_t constraint_starts_after = -1;           // tokens up to and including this one are free; -1: none are
+  std::optional<int32_t> n_logprobs;              // log-probabilities of chosen tokens and of this many best ones
 };
 
 /// Bounds of a request, so that nobody can make the engine keep an unlimited amount of anything.

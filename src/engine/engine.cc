@@ -10,12 +10,15 @@
 #include "base/philox.h"
 #include "engine/answer_text.h"
 #include "engine/backend_factory.h"
+#include "engine/constraints.h"
 #include "engine/memory_plan.h"
 #include "engine/model_loader.h"
 #include "engine/request_check.h"
 #include "engine/sequence_runner.h"
+#include "grammar/matcher.h"
 #include "platform/cpu_features.h"
 #include "sampling/logprobs.h"
+#include "sampling/mask.h"
 #include "sampling/sampler.h"
 
 namespace deepinfer {
@@ -50,7 +53,10 @@ struct Engine::State {
   std::unique_ptr<kv::Allocator> allocator;
   std::unique_ptr<ForwardPass> pass;
   std::unique_ptr<Sampler> sampler;
-  std::vector<float> logits;  // [vocab] of the row being sampled
+  std::unique_ptr<Constraints> constraints;
+  std::vector<float> logits;                // [vocab] of the row being sampled
+  std::vector<float> allowed_logits;        // the same under a constraint
+  std::vector<grammar::MaskWord> mask_row;  // bits of the tokens that it allows
 
   [[nodiscard]] RunnerContext runner_context(int32_t n_tail_rows) const {
     return {.model = loaded.model.get(),
@@ -61,7 +67,11 @@ struct Engine::State {
             .n_tail_rows = n_tail_rows};
   }
 
-  Result<Completion> run_sequence(const Request& request, int32_t sequence, const GenerationEvents& events);
+  [[nodiscard]] std::vector<int32_t> end_ids() const;
+  Result<Completion> run_sequence(const Request& request, int32_t sequence, std::optional<grammar::Matcher> matcher,
+                                  const GenerationEvents& events);
+  /// allowed_logits: the logits of what may stand at `position` under a constraint.
+  Status apply_constraint(const grammar::Matcher& matcher, int64_t position);
 };
 
 Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -91,6 +101,7 @@ Result<Engine> Engine::open(const EngineOptions& options, const Progress& progre
                                                              .n_tail_rows = tail_rows(config, options)}));
   state->pass = std::make_unique<ForwardPass>(std::move(pass));
   state->sampler = std::make_unique<Sampler>(config.vocab_size);
+  state->constraints = std::make_unique<Constraints>(*state->loaded.tokenizer, state->end_ids(), config.vocab_size);
   state->logits.resize(static_cast<size_t>(config.vocab_size));
   DI_RETURN_IF_ERROR(state->loaded.checkpoint->verify_sizes());  // nothing was cut while it was read
   return Engine(std::move(state));
@@ -111,15 +122,45 @@ Result<std::vector<int32_t>> Engine::encode_prompt(std::string_view text, bool s
 
 Result<std::vector<Completion>> Engine::generate(const Request& request, const GenerationEvents& events) {
   DI_RETURN_IF_ERROR(check_request(request, vocab_size(), n_context()));
+  std::optional<grammar::Matcher> matcher;
+  if (request.constraint) {
+    DI_ASSIGN_OR_RETURN(std::shared_ptr<grammar::CompiledGrammar> compiled,
+                        state_->constraints->compile(*request.constraint));
+    matcher.emplace(std::move(compiled), grammar::MatcherOptions{.starts_after = request.constraint_starts_after});
+  }
   std::vector<Completion> completions;
   for (int32_t sequence = 0; sequence < request.n_sequences; ++sequence) {
-    DI_ASSIGN_OR_RETURN(Completion completion, state_->run_sequence(request, sequence, events));
+    DI_ASSIGN_OR_RETURN(Completion completion, state_->run_sequence(request, sequence, matcher, events));
     completions.push_back(std::move(completion));
   }
   return completions;
 }
 
+std::vector<int32_t> Engine::State::end_ids() const {
+  std::vector<int32_t> ids{loaded.model->config.eos_token_id};
+  for (const int32_t id : kAlwaysStopIds) {
+    if (id < loaded.model->config.vocab_size && std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
+  }
+  return ids;
+}
+
+Status Engine::State::apply_constraint(const grammar::Matcher& matcher, int64_t position) {
+  const grammar::Mask mask = matcher.mask();
+  if (mask.empty()) {
+    const std::string cause = matcher.failure();
+    return Error{Code::kInvalidArgument,
+                 "no token can follow at position " + std::to_string(position) +
+                     " under the constraint: " + (cause.empty() ? "the text so far cannot be completed" : cause)};
+  }
+  allowed_logits.resize(logits.size());
+  mask_row.resize((logits.size() + 63) / 64);
+  mask.fill(mask_row);
+  keep_allowed(logits, mask_row, allowed_logits);
+  return {};
+}
+
 Result<Completion> Engine::State::run_sequence(const Request& request, int32_t sequence,
+                                               std::optional<grammar::Matcher> matcher,
                                                const GenerationEvents& events) {
   Completion answer;
   answer.usage.n_prompt_tokens = static_cast<int64_t>(request.prompt.size());
@@ -147,7 +188,8 @@ Result<Completion> Engine::State::run_sequence(const Request& request, int32_t s
   start = std::chrono::steady_clock::now();
   for (;;) {
     const int64_t position = answer.usage.n_prompt_tokens + static_cast<int64_t>(answer.token_ids.size());
-    const Result<int32_t> sampled = sampler->sample(logits, position, params);
+    if (matcher) DI_RETURN_IF_ERROR(apply_constraint(*matcher, position));
+    const Result<int32_t> sampled = sampler->sample(matcher ? allowed_logits : logits, position, params);
     if (!sampled.ok()) {  // the parameters were checked, so it is the logits
       return Error{Code::kBadModelFile, "the model's logits for position " + std::to_string(position) +
                                             " cannot be sampled from: " + sampled.error().message};
@@ -156,6 +198,10 @@ Result<Completion> Engine::State::run_sequence(const Request& request, int32_t s
     if (is_stop_id(token)) {
       answer.finish_reason = FinishReason::kStop;
       break;
+    }
+    if (matcher && !matcher->advance(token)) {  // a mask and its machine disagree: end this request, not the process
+      return Error{Code::kInvalidArgument, "the constraint admitted token " + std::to_string(token) + " at position " +
+                                               std::to_string(position) + " and then refused it"};
     }
     answer.token_ids.push_back(token);
     if (request.n_logprobs) answer.logprobs.push_back(token_logprobs(logits, token, *request.n_logprobs));
