@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "cli/grammar_arguments.h"
+#include "cli/option_setters.h"
 #include "cli/option_table.h"
 #include "cli/values.h"
 
@@ -23,14 +25,13 @@ constexpr const char* kProgramHelp =
   tokenize    text to token ids and back
   render      request bodies (chat, messages, responses) to prompts
   parse       model output to response bodies and stream events
+  grammar     check: JSON Schemas, regexes and grammars, and texts under them
   inspect     config, layer plan, tensors and memory plan of a model directory
   doctor      what this machine can run, what is missing, and whether the shipped model is whole
-  bench       kernels | prefill | decode | protocol: speed, as JSON lines
+  bench       kernels | prefill | decode | protocol | grammar: speed, as JSON lines
 
   --help, --version
 )";
-
-Error bad_usage(std::string message) { return Error{Code::kInvalidArgument, std::move(message)}; }
 
 std::optional<std::string> environment_value(const char* name) {
   const char* value = std::getenv(name);
@@ -38,76 +39,8 @@ std::optional<std::string> environment_value(const char* name) {
   return value;
 }
 
-// --- setters
-// ---------------------------------------------------------------------------------------------------------- They keep
-// references into the struct being filled, which outlives its table.
-
-ValueSetter set_flag(bool& target, bool to = true) {
-  return [&target, to](const std::string&) -> Status {
-    target = to;
-    return {};
-  };
-}
-
-template <typename T>
-ValueSetter set_integer(T& target, int64_t min, int64_t max) {
-  return [&target, min, max](const std::string& text) -> Status {
-    const auto value = parse_integer(text, min, max);
-    if (!value.ok()) return value.error();
-    target = static_cast<T>(*value);
-    return {};
-  };
-}
-
-ValueSetter set_unit_interval(float& target) {
-  return [&target](const std::string& text) -> Status {
-    const auto value = parse_float(text, 0, 1);
-    if (!value.ok()) return value.error();
-    target = *value;
-    return {};
-  };
-}
-
-/// A text that names something: a file, a directory.
-template <typename T>
-ValueSetter set_name(T& target) {
-  return [&target](const std::string& text) -> Status {
-    if (text.empty()) return bad_usage("must not be empty");
-    target = text;
-    return {};
-  };
-}
-
-template <typename T>
-ValueSetter set_choice(T& target, std::vector<std::pair<std::string, T>> choices) {
-  return [&target, choices = std::move(choices)](const std::string& text) -> Status {
-    std::string known;
-    for (const auto& [word, value] : choices) {
-      if (word == text) {
-        target = value;
-        return {};
-      }
-      known += (known.empty() ? "" : ", ") + word;
-    }
-    return bad_usage("must be one of " + known);
-  };
-}
-
-/// An option of which this build offers one value.
-ValueSetter accept_only(std::string only, std::string why) {
-  return [only = std::move(only), why = std::move(why)](const std::string& text) -> Status {
-    if (text == only) return {};
-    return bad_usage("must be " + only + ": " + why);
-  };
-}
-
 // --- options that several commands have
 // -------------------------------------------------------------------------------
-
-void add_model(OptionTable& table, std::string& target) {
-  table.add({"--model", "DIR", "model directory; mini is the shipped model (mini)", set_name(target)}).variables = {
-      {"DEEPINFER_HF_MODEL_DIR", set_name(target)}};
-}
 
 void add_backend(OptionTable& table, std::string& backend, int32_t& n_threads) {
   const auto words = [](std::initializer_list<const char*> list) {
@@ -331,7 +264,8 @@ OptionTable generate_table(GenerateArguments& a, ChatOptions& chat) {
   table.add({"--json", "", "one JSON object an answer and line", set_flag(a.json)});
   table.add({"--stats", "", "times and speed, on standard error and in the JSON", set_flag(a.stats)});
   add_engine(table, a.engine, a.log_level);
-  for (const char* name : {"--regex", "--json-schema", "--json-object", "--ebnf", "--image"}) table.refuse(name);
+  add_constraint(table, a.constraint);
+  table.refuse("--image");
   return table;
 }
 
@@ -347,6 +281,9 @@ Result<Arguments> parse_generate(Words words) {
                      " are given");
   }
   if (const Status status = check_chat(table, chat); !status.ok()) return status.error();
+  if (const Status status = check_constraint(table, a.constraint); !status.ok()) return status.error();
+  if (a.constraint.given() && table.given("--tools"))
+    return bad_usage("--tools does not go with a constraint on the answer, which would let no call through");
   if (chat.chat) a.chat = std::move(chat.arguments);
   if (a.request.n_logprobs && !a.json) {
     return bad_usage("--logprobs " + std::to_string(*a.request.n_logprobs) +
@@ -514,12 +451,14 @@ Result<Arguments> parse_bench(Words words) {
   if (what == "kernels") return parse_kernel_bench(words.subspan(1));
   if (what == "prefill" || what == "decode") return parse_model_bench(words.subspan(1), what == "decode");
   if (what == "protocol") return parse_protocol_bench(words.subspan(1));
-  for (const char* later : {"grammar", "sweep", "serve"}) {
+  if (what == "grammar") return parse_grammar_bench(words.subspan(1), environment_value);
+  for (const char* later : {"sweep", "serve"}) {
     if (what == later) return bad_usage("bench " + what + ": not available in this build");
   }
-  const std::string usage = "usage: deepinfer bench kernels | prefill | decode | protocol [options]";
+  const std::string usage = "usage: deepinfer bench kernels | prefill | decode | protocol | grammar [options]";
   if (what == "--help" || what == "-h") return Arguments(ShowText{usage + "\n"});
-  return bad_usage(what.empty() ? usage : "bench " + shown(what) + ": must be kernels, prefill, decode or protocol");
+  return bad_usage(what.empty() ? usage
+                                : "bench " + shown(what) + ": must be kernels, prefill, decode, protocol or grammar");
 }
 
 }  // namespace
@@ -538,7 +477,8 @@ Result<Arguments> parse_arguments(std::span<const std::string> arguments) {
   if (command == "inspect") return parse_inspect(rest);
   if (command == "doctor") return parse_doctor(rest);
   if (command == "bench") return parse_bench(rest);
-  for (const char* later : {"chat", "serve", "grammar"}) {
+  if (command == "grammar") return parse_grammar(rest, environment_value);
+  for (const char* later : {"chat", "serve"}) {
     if (command == later) return bad_usage(command + ": not available in this build");
   }
   return bad_usage("unknown command " + shown(command) + "; see deepinfer --help");

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "deepinfer/constraint.h"
 #include "deepinfer/options.h"
 #include "deepinfer/request.h"
 #include "deepinfer/status.h"
@@ -37,10 +38,26 @@ struct ChatArguments {
   std::optional<std::string> tools_file;  // a JSON array in the form of Chat Completions `tools`
 };
 
+/// The constraint on a text and how schemas are read; constraint_options.h makes a grammar::Constraint of it.
+struct ConstraintArguments {
+  std::optional<std::string> regex;  // at most one of these four
+  std::optional<std::string> json_schema_file;
+  std::optional<std::string> ebnf_file;
+  bool json_object = false;
+  grammar::SchemaOptions schema;  // without its remotes, which are:
+  struct Remote {
+    std::string url, dir;  // every file below `dir` at `url` + its relative path
+  };
+  std::vector<Remote> remotes;
+
+  [[nodiscard]] bool given() const { return regex || json_schema_file || ebnf_file || json_object; }
+};
+
 struct GenerateArguments {
   EngineOptions engine;
   LogLevel log_level = LogLevel::kInfo;
   std::optional<ChatArguments> chat;
+  ConstraintArguments constraint;
   Request request;  // without its prompt, which is exactly one of these:
   std::optional<std::string> prompt;
   std::optional<std::string> prompt_file;
@@ -83,6 +100,19 @@ struct ProtocolArguments {
   bool is_parse = false;
 };
 
+/// grammar check: one constraint, or the schemas of `input`.
+struct GrammarCheckArguments {
+  std::string model_dir;
+  ConstraintArguments constraint;
+  std::vector<std::string> instances;  // files
+  std::optional<std::string> input;
+  bool raw = false;  // instances as they are, not written compact
+  bool json = false;
+  int32_t n_walks = 0;  // random texts to be made
+  int32_t n_walk_bytes = 400;
+  uint64_t seed = 0;
+};
+
 struct InspectArguments {
   EngineOptions engine;
   bool json = false;
@@ -106,6 +136,14 @@ struct ProtocolBenchArguments {
   int32_t n_runs = 5;
 };
 
+struct GrammarBenchArguments {
+  std::string model_dir;
+  std::string input;
+  grammar::SchemaOptions schema;
+  int64_t n_schemas_max = 0;  // 0: all
+  bool json = false;
+};
+
 struct ModelBenchArguments {
   EngineOptions engine;
   LogLevel log_level = LogLevel::kInfo;
@@ -117,7 +155,8 @@ struct ModelBenchArguments {
 
 using Arguments =
     std::variant<ShowText, GenerateArguments, BatchArguments, ScoreArguments, TokenizeArguments, ProtocolArguments,
-                 InspectArguments, DoctorArguments, KernelBenchArguments, ModelBenchArguments, ProtocolBenchArguments>;
+                 GrammarCheckArguments, InspectArguments, DoctorArguments, KernelBenchArguments, ModelBenchArguments,
+                 ProtocolBenchArguments, GrammarBenchArguments>;
 
 /// `arguments` without the program's name. A model directory stays as it was given, empty when it was not: see
 /// resolve_model() in shipped_model.h.

@@ -89,6 +89,7 @@ Result<BatchRun::Prepared> BatchRun::read(BatchLine& line) const {
         chat_prompt(*conversation, std::exchange(request.stop_strings, {}), engine_.tokenizer(), *specials_);
     if (!prompt.ok()) return prompt.error();
     request.prompt = std::move(prompt->ids);
+    if (conversation->thinking) request.constraint_starts_after = *specials_->id(protocol::Special::kThinkClose);
     prepared.chat = std::move(prompt->output);
   }
   return prepared;

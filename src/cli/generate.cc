@@ -1,6 +1,7 @@
 // `deepinfer generate`: one request, its answers as running text or as JSON lines.
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "cli/chat.h"
 #include "cli/commands.h"
+#include "cli/constraint_options.h"
 #include "cli/json_answers.h"
 #include "cli/line_io.h"
 #include "cli/progress.h"
@@ -117,6 +119,9 @@ Status generate_text(Engine& engine, const GenerateArguments& arguments) {
   Result<std::vector<int32_t>> ids = prompt_ids(engine, arguments);
   if (!ids.ok()) return ids.error();
   request.prompt = *std::move(ids);
+  Result<std::optional<grammar::Constraint>> constraint = make_constraint(arguments.constraint);
+  if (!constraint.ok()) return constraint.error();
+  request.constraint = *std::move(constraint);
 
   ProgressBar bar("prompt", ProgressBar::Unit::kCount, arguments.log_level >= LogLevel::kInfo);
   TextPrinter printer(request.n_sequences);
@@ -156,6 +161,11 @@ Status generate_turn(Engine& engine, const GenerateArguments& arguments) {
       chat_prompt(*conversation, std::exchange(request.stop_strings, {}), engine.tokenizer(), *specials);
   if (!prompt.ok()) return prompt.error();
   request.prompt = std::move(prompt->ids);
+  Result<std::optional<grammar::Constraint>> constraint = make_constraint(arguments.constraint);
+  if (!constraint.ok()) return constraint.error();
+  request.constraint = *std::move(constraint);
+  // What the model thinks is free; the answer begins behind it. Without thinking the prompt ends there already.
+  if (conversation->thinking) request.constraint_starts_after = *specials->id(protocol::Special::kThinkClose);
 
   ProgressBar bar("prompt", ProgressBar::Unit::kCount, arguments.log_level >= LogLevel::kInfo);
   TextPrinter printer(request.n_sequences);

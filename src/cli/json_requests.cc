@@ -17,7 +17,11 @@ namespace {
 using Json = nlohmann::json;
 
 // Members of later parts of the engine: answered by name, as their options are.
-constexpr std::array kNotAvailable = {"regex", "json_schema", "json_object", "ebnf", "image"};
+constexpr std::array kNotAvailable = {"image"};
+
+// Members that read_request() reads by themselves.
+constexpr std::array kReadElsewhere = {"id",    "messages",    "tools",       "thinking",
+                                       "regex", "json_schema", "json_object", "ebnf"};
 
 // Schemas of tools nest; more than this is refused before anything walks it.
 constexpr int kDepthMax = 128;
@@ -152,6 +156,33 @@ Status read_member(const std::string& key, const Json& value, BatchRequest& batc
   return bad("unknown member \"" + key + "\"");
 }
 
+/// The constraint, of which a line has at most one. A schema goes on as it is spelt: the order of properties counts.
+Result<std::optional<grammar::Constraint>> read_constraint(const Json& object, std::string_view line) {
+  using Kind = grammar::Constraint::Kind;
+  constexpr std::pair<const char*, Kind> kKinds[] = {{"regex", Kind::kRegex},
+                                                     {"ebnf", Kind::kEbnf},
+                                                     {"json_object", Kind::kJsonObject},
+                                                     {"json_schema", Kind::kJsonSchema}};
+  std::optional<grammar::Constraint> constraint;
+  for (const auto& [key, kind] : kKinds) {
+    const auto member = object.find(key);
+    if (member == object.end()) continue;
+    if (constraint) return bad("regex, json_schema, json_object and ebnf exclude one another");
+    constraint = grammar::Constraint{.kind = kind};
+    if (kind == Kind::kJsonSchema) {
+      const Result<json::Value> spelt = json::parse(line);
+      if (!spelt.ok()) return bad(spelt.error().message);
+      constraint->source = json::to_string(*spelt->find(key), json::Style::kCompact);
+    } else if (kind == Kind::kJsonObject) {
+      if (*member != true) return bad(must_be(key, *member, "true"));
+    } else {
+      if (!member->is_string()) return bad(must_be(key, *member, "a string"));
+      constraint->source = member->get<std::string>();
+    }
+  }
+  return constraint;
+}
+
 /// "thinking": the words and numbers of --thinking.
 Status read_thinking(const Json& value, ChatMembers& chat) {
   chat.thinking = value != "off";
@@ -185,8 +216,13 @@ Result<BatchRequest> read_request(const Json& object, std::string_view line) {
   Result<std::optional<ChatMembers>> chat = read_chat(object, line);
   if (!chat.ok()) return chat.error();
   batch.chat = *std::move(chat);
+  Result<std::optional<grammar::Constraint>> constraint = read_constraint(object, line);
+  if (!constraint.ok()) return constraint.error();
+  batch.request.constraint = *std::move(constraint);
+  if (batch.request.constraint && batch.chat && batch.chat->tools)
+    return bad("tools do not go with a constraint on the answer, which would let no call through");
   for (const auto& [key, value] : object.items()) {
-    if (key == "id" || key == "messages" || key == "tools" || key == "thinking") continue;
+    if (std::ranges::find(kReadElsewhere, key) != kReadElsewhere.end()) continue;
     if (const Status status = read_member(key, value, batch); !status.ok()) return status.error();
   }
   const int n_prompts = int{batch.text.has_value()} + int{batch.chat.has_value()} + int{object.contains("tokens")};

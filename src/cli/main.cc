@@ -24,11 +24,13 @@ struct Run {
   Status operator()(const ScoreArguments& arguments) const { return run_score(arguments); }
   Status operator()(const TokenizeArguments& arguments) const { return run_tokenize(arguments); }
   Status operator()(const ProtocolArguments& arguments) const { return run_protocol(arguments); }
+  Status operator()(const GrammarCheckArguments& arguments) const { return run_grammar_check(arguments); }
   Status operator()(const InspectArguments& arguments) const { return run_inspect(arguments); }
   Status operator()(const DoctorArguments& arguments) const { return run_doctor(arguments); }
   Status operator()(const KernelBenchArguments& arguments) const { return run_kernel_bench(arguments); }
   Status operator()(const ModelBenchArguments& arguments) const { return run_model_bench(arguments); }
   Status operator()(const ProtocolBenchArguments& arguments) const { return run_protocol_bench(arguments); }
+  Status operator()(const GrammarBenchArguments& arguments) const { return run_grammar_bench(arguments); }
 };
 
 /// Where the arguments of a command name its model; null for a command that has none.
