@@ -40,24 +40,25 @@ std::string without_blanks(std::string_view text) {
 }
 
 void append_key(const Constraint& constraint, int32_t depth, std::string& out) {
-  append_number(static_cast<int64_t>(constraint.kind), out);
-  const bool is_json = constraint.kind == Constraint::Kind::kJsonSchema && json::parse(constraint.source).ok();
+  // All members by name, so that a new one cannot be forgotten here.
+  const auto& [kind, source, choices, regions, region_required, free_text, schema] = constraint;
+  const auto& [dialect, formats, order, escapes, remotes, line_ends_max, blanks_max] = schema;
+  append_number(static_cast<int64_t>(kind), out);
+  const bool is_json = kind == Constraint::Kind::kJsonSchema && json::parse(source).ok();
   append_number(is_json ? 1 : 0, out);
-  if (constraint.kind != Constraint::Kind::kJsonObject)
-    append_text(is_json ? without_blanks(constraint.source) : constraint.source, out);
-  for (const std::string& choice : constraint.choices) append_text(choice, out);
+  if (kind != Constraint::Kind::kJsonObject) append_text(is_json ? without_blanks(source) : source, out);
+  for (const std::string& choice : choices) append_text(choice, out);
   out += '|';
-  for (const Constraint::Region& region : constraint.regions) {
+  for (const Constraint::Region& region : regions) {
     append_text(region.begin, out);
     append_text(region.end, out);
     if (region.content != nullptr && depth < kRegionDepthMax) append_key(*region.content, depth + 1, out);
   }
   out += '|';
-  const SchemaOptions& schema = constraint.schema;
   for (const int64_t option :
-       {int64_t{constraint.region_required}, int64_t{constraint.free_text}, static_cast<int64_t>(schema.dialect),
-        static_cast<int64_t>(schema.formats), static_cast<int64_t>(schema.order), int64_t{schema.line_ends_max},
-        int64_t{schema.blanks_max}, static_cast<int64_t>(reinterpret_cast<uintptr_t>(schema.remotes.get()))})
+       {int64_t{region_required}, int64_t{free_text}, static_cast<int64_t>(dialect), static_cast<int64_t>(formats),
+        static_cast<int64_t>(order), static_cast<int64_t>(escapes), int64_t{line_ends_max}, int64_t{blanks_max},
+        static_cast<int64_t>(reinterpret_cast<uintptr_t>(remotes.get()))})
     append_number(option, out);
 }
 

@@ -80,6 +80,12 @@ TEST(GrammarCache, KeyIsTheMeaning) {
   Constraint blanks = schema("true");
   blanks.schema.blanks_max = 1;
   EXPECT_NE(canonical_key(blanks), canonical_key(schema("true")));
+  Constraint order = schema("true"), escapes = schema("true"), dialect = schema("true");
+  order.schema.order = PropertyOrder::kAny;
+  escapes.schema.escapes = Escapes::kAny;
+  dialect.schema.dialect = Dialect::kDraft7;
+  for (const Constraint& different : {order, escapes, dialect})
+    EXPECT_NE(canonical_key(different), canonical_key(schema("true")));
   Constraint one, other;
   one.kind = other.kind = Constraint::Kind::kChoice;
   one.choices = {"ab", "c"};
