@@ -14,14 +14,14 @@
 
 namespace deepinfer::grammar {
 
-/// One walk. Step: State(State, uint8_t), asked once per state and byte.
-template <class Step>
+/// One walk. Step: State(State, uint8_t), asked once per state and byte. Mark: int32_t(State), once per state.
+template <class Step, class Mark>
 class DenseWalk {
  public:
-  /// `step` is kept.
-  explicit DenseWalk(Step step) : step_(std::move(step)) {}
+  /// Both are kept.
+  DenseWalk(Step step, Mark mark) : step_(std::move(step)), mark_(std::move(mark)) {}
 
-  /// Calls found(node) for the live nodes of a whole trie. Subtrees that begin with a byte for which skip[byte] holds are
+  /// Calls found(node, mark of its state) for the live nodes of a whole trie. Subtrees that begin with a byte for which skip[byte] holds are
   /// left out. False: more states than rows; what was found so far is not all.
   /// Cost     3 to 4 ns a node, and the steps
   template <class Found>
@@ -46,7 +46,7 @@ class DenseWalk {
         continue;
       }
       rows[node.depth] = &rows_[to];
-      found(node);
+      found(node, rows_[to].mark);
       ++i;
     }
     return true;
@@ -58,6 +58,7 @@ class DenseWalk {
 
   struct Row {
     State state = kDead;
+    int32_t mark = 0;
     std::array<uint16_t, 256> next{};  // places in rows_
   };
 
@@ -67,11 +68,12 @@ class DenseWalk {
     if (known != FlatMap::kNone) return static_cast<uint16_t>(known);
     if (rows_.size() >= kRowsMax) return kNotAsked;
     index_.insert(state, static_cast<uint32_t>(rows_.size()));
-    rows_.push_back({.state = state});
+    rows_.push_back({.state = state, .mark = mark_(state)});
     return static_cast<uint16_t>(rows_.size() - 1);
   }
 
   Step step_;
+  Mark mark_;
   std::deque<Row> rows_{2};  // rows stay where they are; the first two stand for kNotAsked and kDeadRow
   FlatMap index_;            // State -> rows_
 };

@@ -1,7 +1,6 @@
 #include "grammar/ebnf_machine.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <queue>
 #include <span>
@@ -322,18 +321,7 @@ const NextBytes& EbnfMachine::bytes_of(Lang lang) {
   const uint32_t known = lang_bytes_index_.find(lang);
   if (known != FlatMap::kNone) return lang_bytes_[known];
   lang_bytes_index_.insert(lang, static_cast<uint32_t>(lang_bytes_.size()));
-  NextBytes& bytes = lang_bytes_.emplace_back();
-  enum : uint8_t { kUnknown, kLive, kNone };
-  std::array<uint8_t, 256> of_byte;
-  const std::span<const uint8_t, 256> classes = languages_->byte_classes(lang);
-  std::copy(classes.begin(), classes.end(), of_byte.begin());  // next() may move the table
-  std::array<uint8_t, 256> answers{};
-  for (size_t byte = 0; byte < 256; ++byte) {
-    uint8_t& answer = answers[of_byte[byte]];
-    if (answer == kUnknown) answer = languages_->next(lang, static_cast<uint8_t>(byte)) != kNothing ? kLive : kNone;
-    if (answer == kLive) bytes.insert(static_cast<uint8_t>(byte));
-  }
-  return bytes;
+  return lang_bytes_.emplace_back(NextBytes{languages_->next_bytes(lang).words});
 }
 
 template <class T>

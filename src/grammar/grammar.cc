@@ -162,8 +162,14 @@ Compiled compile(std::shared_ptr<const Vocabulary> vocabulary, const Constraint&
   Built built = build(constraint, limits);
   if (built.refusal) return {nullptr, std::move(built.refusal), std::move(built.ignored)};
   const auto again = [constraint, limits] { return build(constraint, limits).machine; };
-  return {std::make_shared<CompiledGrammar>(std::move(vocabulary), std::move(built.machine), again), std::nullopt,
-          std::move(built.ignored)};
+  auto grammar = std::make_shared<CompiledGrammar>(std::move(vocabulary), std::move(built.machine), again);
+  const std::shared_ptr<GrammarStates> states = grammar->states();
+  static_cast<void>(
+      states->mask(states->start()));  // what cannot begin is refused here, not in the middle of an answer
+  if (const std::string cause = states->failure(); !cause.empty())
+    return {nullptr, Refusal{"", "", "the first mask of the constraint takes too much: " + cause},
+            std::move(built.ignored)};
+  return {std::move(grammar), std::nullopt, std::move(built.ignored)};
 }
 
 }  // namespace deepinfer::grammar

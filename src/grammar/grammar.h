@@ -46,7 +46,7 @@ struct Compiled {
   std::vector<Ignored> ignored;
 };
 
-/// Compiles on the calling thread: call it from a worker, never from an engine's loop.
+/// Compiles on the calling thread, first mask included: call it from a worker, never from an engine's loop.
 /// Cost     bounded by `limits`; a refusal names the limit
 Compiled compile(std::shared_ptr<const Vocabulary> vocabulary, const Constraint& constraint,
                  const CompileLimits& limits = {});

@@ -9,8 +9,9 @@
 namespace deepinfer::grammar {
 namespace {
 
-constexpr int64_t kTrimEvery = 256;     // hits; grammars grow in use
-constexpr int64_t kEntryBytes = 512;    // a job and its places in map and list
+constexpr int64_t kTrimEvery = 256;                // hits; grammars grow in use
+constexpr int64_t kEntryBytes = 512;               // a job and its places in map and list
+constexpr size_t kJsonBytesMax = size_t{4} << 20;  // larger schemas are refused anyway, and not parsed for that
 constexpr int32_t kRegionDepthMax = 8;  // of regions in the content of regions; deeper ones are refused anyway
 
 void append_number(int64_t number, std::string& out) { (out += std::to_string(number)) += ';'; }
@@ -44,7 +45,8 @@ void append_key(const Constraint& constraint, int32_t depth, std::string& out) {
   const auto& [kind, source, choices, regions, region_required, free_text, schema] = constraint;
   const auto& [dialect, formats, order, escapes, remotes, line_ends_max, blanks_max] = schema;
   append_number(static_cast<int64_t>(kind), out);
-  const bool is_json = kind == Constraint::Kind::kJsonSchema && json::parse(source).ok();
+  const bool is_json =
+      kind == Constraint::Kind::kJsonSchema && source.size() <= kJsonBytesMax && json::parse(source).ok();
   append_number(is_json ? 1 : 0, out);
   if (kind != Constraint::Kind::kJsonObject) append_text(is_json ? without_blanks(source) : source, out);
   for (const std::string& choice : choices) append_text(choice, out);

@@ -1,5 +1,7 @@
 #include "grammar/language.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -39,9 +41,30 @@ bool Languages::accepts(Lang lang, std::string_view text) {
 }
 bool Languages::is_empty(Lang lang) { return impl_->is_empty(lang); }
 int64_t Languages::shortest(Lang lang) { return impl_->shortest(lang); }
+ByteSet Languages::next_bytes(Lang from) {
+  enum : uint8_t { kNotAsked, kLive, kDead };
+  std::array<uint8_t, 256> of_byte;
+  const std::span<const uint8_t, 256> classes = impl_->byte_classes(from);
+  std::copy(classes.begin(), classes.end(), of_byte.begin());  // next() may move the table
+  std::array<uint8_t, 256> answers{};
+  ByteSet bytes;
+  for (size_t byte = 0; byte < 256; ++byte) {
+    uint8_t& answer = answers[of_byte[byte]];
+    if (answer == kNotAsked) answer = impl_->next(from, static_cast<uint8_t>(byte)) != kNothing ? kLive : kDead;
+    if (answer == kLive) bytes.add(static_cast<uint8_t>(byte));
+  }
+  return bytes;
+}
 std::span<const uint8_t, 256> Languages::byte_classes(Lang from) { return impl_->byte_classes(from); }
 
+std::optional<Languages::Counted> Languages::counted(Lang lang) { return impl_->counted(lang); }
+int32_t Languages::chars_at_least(Lang lang) { return impl_->chars_at_least(lang); }
+Languages::Bounds Languages::bounds(Lang lang, int32_t n) { return impl_->bounds(lang, n); }
+bool Languages::takes_every_text(Lang lang) const { return impl_->takes_every_text(lang); }
+int64_t Languages::bytes_at_least(Lang lang) const { return impl_->bytes_at_least(lang); }
+
 void Languages::set_fuel(Fuel* fuel) { impl_->set_fuel(fuel); }
+Fuel* Languages::fuel() const { return impl_->fuel(); }
 bool Languages::exhausted() const { return impl_->exhausted(); }
 int64_t Languages::n_bytes() const { return impl_->n_bytes(); }
 

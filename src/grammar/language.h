@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "grammar/byte_set.h"
 #include "grammar/char_set.h"
 #include "grammar/fuel.h"
 
@@ -67,11 +69,36 @@ class Languages {
   bool is_empty(Lang lang);
   /// Bytes of a shortest text; -1 for kNothing.
   int64_t shortest(Lang lang);
+  /// All bytes that next() takes.
+  ByteSet next_bytes(Lang from);
   /// A byte class partition of `from`: bytes with equal results of next() have equal numbers here (finer is allowed).
   std::span<const uint8_t, 256> byte_classes(Lang from);
 
+  // -- counting
+  /// The texts of `body` that have min to max characters (max -1: any number).
+  struct Counted {
+    Lang body;
+    int32_t min, max;
+  };
+  /// The language said like that; nothing where it has another form.
+  std::optional<Counted> counted(Lang lang);
+  /// Characters of the shortest text, if there are texts of every length from there on; -1: not so, or not known. The rest of
+  /// a character that has begun does not count.
+  int32_t chars_at_least(Lang lang);
+  /// Two languages between which `lang` lies: all of `low` is in it, and it is in `high`. Equal for many languages that differ
+  /// only in how many repeats are left, if those are n or more (of characters: as many as a token may have).
+  struct Bounds {
+    Lang low, high;
+  };
+  Bounds bounds(Lang lang, int32_t n);
+  /// Every text is the start of one of the language. False: not so, or not known.
+  [[nodiscard]] bool takes_every_text(Lang lang) const;
+  /// At least so many bytes have the texts of a language.
+  [[nodiscard]] int64_t bytes_at_least(Lang lang) const;
+
   /// Spent by next(), is_empty() and shortest(); may be null. When it runs out exhausted() becomes true.
   void set_fuel(Fuel* fuel);
+  [[nodiscard]] Fuel* fuel() const;
   [[nodiscard]] bool exhausted() const;
   [[nodiscard]] int64_t n_bytes() const;
 

@@ -42,6 +42,7 @@ LanguageStore::LanguageStore(int64_t n_bytes_max) : n_bytes_max_(n_bytes_max) {
   add(Kind::kEmptyText, kNullable | kFinite | kSure);
   add(Kind::kAnyText, kNullable | kSure);
   add(Kind::kAllBytes, kNullable | kSure);
+  nodes_[kNothing].may = nodes_[kEmptyText].may = 0;
   nodes_[kEmptyText].utf8 = kUtf8Identity;
   nodes_[kAnyText].utf8 = utf8_entry(kBetween, kBetween);
   char_sets_.push_back(CharSet::of({{0x80, 0x10FFFF}}));
@@ -118,7 +119,53 @@ void LanguageStore::rehash() {
   }
 }
 
+void LanguageStore::describe_bytes(ExprNode& node, std::span<const Lang> list) const {
+  const auto bit = [](char c) { return uint64_t{1} << (static_cast<uint8_t>(c) & 63); };
+  switch (node.kind) {
+    case Kind::kBytes: {
+      const std::array<uint64_t, 4>& words = sets_[node.a].words;
+      node.may = words[0] | words[1] | words[2] | words[3];
+      break;
+    }
+    case Kind::kText:
+      for (const char c : text_of(node)) node.must |= bit(c);
+      node.may = node.must;
+      break;
+    case Kind::kConcat:
+      node.must = at(node.a).must | at(node.b).must;
+      node.may = at(node.a).may | at(node.b).may;
+      break;
+    case Kind::kRepeat:
+      node.must = node.c > 0 ? at(node.a).must : 0;
+      node.may = at(node.a).may;
+      break;
+    case Kind::kUnion:
+      node.must = ~uint64_t{0};
+      node.may = 0;
+      for (const Lang part : list) {
+        node.must &= at(part).must;
+        node.may |= at(part).may;
+      }
+      break;
+    case Kind::kCommon:
+      for (const Lang part : list) {
+        node.must |= at(part).must;
+        node.may &= at(part).may;
+      }
+      break;
+    case Kind::kAutomaton: {
+      const std::string_view alphabet = automata_[node.a]->alphabet();
+      if (!alphabet.empty()) node.may = 0;
+      for (const char c : alphabet) node.may |= bit(c);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
 void LanguageStore::describe(ExprNode& node, std::span<const Lang> list) const {
+  describe_bytes(node, list);
   constexpr uint8_t kSure = kPlain | kNonEmpty | kExact;
   switch (node.kind) {
     case Kind::kBytes:

@@ -14,6 +14,15 @@ void LanguageStore::mark_path(int32_t from) {
   }
 }
 
+bool LanguageStore::clash(std::span<const Lang> parts) const {
+  uint64_t must = 0, may = ~uint64_t{0};
+  for (const Lang part : parts) {
+    must |= at(part).must;
+    may &= at(part).may;
+  }
+  return (must & ~may) != 0;
+}
+
 bool LanguageStore::is_empty(Lang start) {
   if (exhausted() || live(start) == kNothing) return true;
   if (has(start, kNonEmpty)) return false;

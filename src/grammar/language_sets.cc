@@ -386,7 +386,7 @@ Lang LanguageStore::intersect_from(size_t mark) {
   node.kind = Kind::kCommon;
   const std::vector<Lang> list(parts.begin(), parts.end());
   scratch_.resize(mark);
-  return intern(node, list);
+  return clash(list) ? kNothing : intern(node, list);
 }
 
 // -- exactly one

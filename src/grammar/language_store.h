@@ -4,8 +4,10 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "grammar/byte_set.h"
@@ -44,6 +46,8 @@ struct ExprNode {
   uint32_t search = 0;  // of the last search that saw it
   int32_t walk = -1;    // index of its transitions
   int64_t n_min = 0;    // bytes of a shortest text, at least; exactly with kExact
+  // Bytes by their lower six bits: those that every text has, and those that some may have.
+  uint64_t must = 0, may = ~uint64_t{0};
 };
 
 enum NodeFlag : uint8_t {
@@ -56,6 +60,12 @@ enum NodeFlag : uint8_t {
 };
 
 inline constexpr Lang kEverything = 3;  // every sequence of bytes
+
+/// Of the texts of a language, in characters.
+struct CharCounts {
+  uint64_t lengths = 0;  // bit n: there is a text of n, surely; bit 63: there are texts of 63 and of all numbers above
+  int32_t min = 0;       // of the shortest; -1: not known
+};
 
 class LanguageStore {
  public:
@@ -87,12 +97,22 @@ class LanguageStore {
 
   // -- searches (language_search.cc)
   bool is_empty(Lang lang);
+  /// Every text of one has a byte that no text of the other has.
+  [[nodiscard]] bool clash(std::span<const Lang> parts) const;
   int64_t shortest(Lang lang);
+
+  // -- counting (language_counts.cc)
+  std::optional<Languages::Counted> counted(Lang lang);
+  int32_t chars_at_least(Lang lang);
+  Languages::Bounds bounds(Lang lang, int32_t n);
+  [[nodiscard]] bool takes_every_text(Lang lang) const;
+  [[nodiscard]] int64_t bytes_at_least(Lang lang) const { return nodes_[lang].n_min; }
 
   [[nodiscard]] bool nullable(Lang lang) const { return has(lang, kNullable); }
   [[nodiscard]] bool exhausted() const { return full_ || (fuel_ != nullptr && fuel_->empty()); }
   [[nodiscard]] int64_t n_bytes() const { return n_bytes_; }
   void set_fuel(Fuel* fuel) { fuel_ = fuel; }
+  [[nodiscard]] Fuel* fuel() const { return fuel_; }
 
  private:
   static constexpr Lang kUnverified = 0x80000000;  // flag of a row entry: may turn out to be empty
@@ -100,6 +120,8 @@ class LanguageStore {
   static constexpr uint32_t kTextMax = 64;         // bytes of one text node
   static constexpr uint16_t kHeightMax = 220;      // bounds recursion
   static constexpr int kFactorDepth = 4;
+  static constexpr int32_t kCharsOfToken = 128;  // tokens with more are rare
+  static constexpr int64_t kMapEntry = 48;
 
   struct Partition {
     uint8_t class_of[256];
@@ -162,11 +184,18 @@ class LanguageStore {
   Lang derive_union(Lang lang, uint8_t byte);
   Lang find_next(Lang from, uint8_t byte);
   Lang raw_next(Walk walk, Lang from, int byte_class);
+  CharCounts char_counts(Lang lang);
+  void keep_counts(Lang lang, const CharCounts& counts);
+  bool is_one_char(Lang lang);
+  Lang rounded(Lang lang, int32_t n, bool up);
+  /// With a text it has that text and any behind it.
+  [[nodiscard]] bool is_open(Lang lang) const;
   int32_t walk_of(Lang lang);
   uint32_t partition_of(Lang lang);
-  void collect(Lang lang, std::vector<ByteSet>& sets, ByteSet& singles) const;
+  void collect(Lang lang, std::vector<ByteSet>& sets, ByteSet& singles);
   void collect_chars(const ExprNode& node, std::vector<ByteSet>& sets, ByteSet& singles) const;
   void mark_path(int32_t from);
+  void describe_bytes(ExprNode& node, std::span<const Lang> list) const;
 
   std::vector<ExprNode> nodes_;
   std::vector<Lang> lists_;
@@ -177,6 +206,8 @@ class LanguageStore {
   std::vector<uint32_t> table_;  // of node numbers + 1, by hash
   std::vector<Lang> scratch_;
   std::vector<ByteSet> sets_scratch_;
+  std::vector<uint32_t> collected_;  // per node: the last call of partition_of() that met it
+  uint32_t n_partitions_asked_ = 0;
 
   std::vector<Walk> walks_;
   std::vector<Lang> rows_;
@@ -192,6 +223,8 @@ class LanguageStore {
     int64_t n_before;
   };
   std::vector<Found> found_;
+  std::unordered_map<Lang, CharCounts> counts_;
+  std::unordered_map<uint64_t, Lang> rounded_;
   uint32_t n_searches_ = 0;
   int64_t n_bytes_ = 0, n_bytes_max_;
   bool full_ = false;

@@ -131,8 +131,12 @@ Lang LanguageStore::derive_union(Lang lang, uint8_t byte) {
 // -- rows
 
 /// Adds the sets of bytes that `lang` tells apart; `singles`: bytes that each stand for themselves.
-void LanguageStore::collect(Lang lang, std::vector<ByteSet>& sets, ByteSet& singles) const {
+/// Each node once: parts are shared, and as a tree the expression may be exponentially large.
+void LanguageStore::collect(Lang lang, std::vector<ByteSet>& sets, ByteSet& singles) {
   while (true) {
+    if (collected_[lang] == n_partitions_asked_) return;
+    collected_[lang] = n_partitions_asked_;
+    spend();
     const ExprNode& node = at(lang);
     switch (node.kind) {
       case Kind::kNothing:
@@ -213,6 +217,8 @@ uint32_t LanguageStore::partition_of(Lang lang) {
   std::vector<ByteSet>& sets = sets_scratch_;
   sets.clear();
   ByteSet singles;
+  if (collected_.size() < nodes_.size()) collected_.resize(nodes_.size() + nodes_.size() / 2);
+  ++n_partitions_asked_;
   collect(lang, sets, singles);
   std::array<ByteSet, 256> classes;
   int32_t n = 1;

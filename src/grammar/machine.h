@@ -34,8 +34,14 @@ struct StringBody {
   /// False: the closing quote leads elsewhere, or nowhere, after some characters. `after` is not used; what may follow the
   /// quote is asked byte by byte, which takes long.
   bool same_after = true;
-  /// any_text: every escape of RFC 8259 is taken for a character. Then no escape is asked for.
+  /// Every raw character stays inside, whatever came before: like any_text, but for what the closing quote asks. False: not
+  /// so, or not known.
+  bool takes_all = false;
+  /// any_text or takes_all: every escape of RFC 8259 is taken for a character. Then no escape is asked for.
   bool every_escape = false;
+  /// Where `kind` counts characters: the same string by another kind that does not, and limits. 0: there is none.
+  uint32_t counted_kind = 0;
+  int32_t counted_min = 0, counted_max = -1;
   /// Texts (characters from here on, unescaped) behind which the closing quote leads elsewhere than `after`, or nowhere:
   /// names that are declared, or that the object already has. Used before the next call to the machine only.
   std::vector<std::string_view> except;
@@ -46,6 +52,13 @@ struct StringBody {
 struct Blanks {
   State clean;
   int32_t n_line_ends, n_others;
+};
+
+/// A state in text that may be anything, between two characters: every token of well-formed text may follow (its last
+/// character may be cut), but those that Machine::leaves_free_text() tells are a matter of the machine's steps. All of those have
+/// one of these bytes.
+struct FreeText {
+  std::string_view bytes;
 };
 
 /// A set of bytes, at most all that may come next.
@@ -76,12 +89,32 @@ class Machine {
   /// Where blanks are allowed: then they are counted by the mask engine, which asks nothing but `clean` for other bytes.
   virtual std::optional<Blanks> blanks(State) { return std::nullopt; }
 
+  virtual std::optional<FreeText> free_text(State) { return std::nullopt; }
+  virtual bool leaves_free_text(State, std::string_view) { return true; }
+
   /// The kinds of string_body() as a machine of their own, for strings that are not any text: the raw bytes that stay
   /// inside, whatever the limits, escapes and place of the string. Kinds are numbered inside characters, too; 0: dead.
   [[nodiscard]] virtual bool has_kinds() const { return false; }
   virtual uint32_t kind_step(uint32_t kind, uint8_t) { return kind; }
   /// The closing quote may follow, if the limits allow it.
   virtual bool kind_ends(uint32_t) { return false; }
+  /// As next_bytes().
+  virtual std::optional<NextBytes> kind_next_bytes(uint32_t) { return std::nullopt; }
+  /// No less bytes may come before the closing quote.
+  virtual int64_t kind_bytes(uint32_t) { return 0; }
+  /// Characters that must still come before the closing quote, where any larger number will do, too; -1: not so, or not known.
+  /// The rest of a character that has begun does not count.
+  virtual int32_t kind_chars(uint32_t) { return -1; }
+  /// Two kinds: all that stays inside (ends) for `low` does so for the kind, and what does so for the kind does for `high`. Equal for many kinds
+  /// that count alike, if `n` or more are still to come of what they count.
+  struct KindBounds {
+    uint32_t low, high;
+  };
+  virtual KindBounds kind_bounds(uint32_t kind, int32_t) { return {kind, kind}; }
+  /// A state in some string of this kind, for the escapes that it takes.
+  virtual State kind_state(uint32_t) { return kDead; }
+  /// Characters that must still come before the closing quote, as kind_chars(), of a state of some string; in an escape, too.
+  virtual int32_t chars_left(State) { return -1; }
 
   /// Memory of all states, bytes.
   [[nodiscard]] virtual int64_t n_bytes() const = 0;

@@ -1,5 +1,6 @@
 #include "grammar/mask.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "grammar/dense_walk.h"
@@ -20,6 +21,7 @@ struct MaskCache::Impl {
       : vocabulary(words), machine(automaton), walk(words, automaton), store(words), strings(words, walk, store) {}
 
   Mask find_mask(State state);
+  Mask find_free_text(State state, const FreeText& text);
   void find_ids(State state);
 
   const Vocabulary& vocabulary;
@@ -36,11 +38,37 @@ Mask MaskCache::Impl::find_mask(State state) {
   if (state == kDead) return {};
   const std::span<const int32_t> ends = machine.complete(state) ? vocabulary.end_of_text() : std::span<const int32_t>();
   if (const auto body = machine.string_body(state)) return store.keep_with(strings.mask(state, *body), ends);
+  if (const auto text = machine.free_text(state)) return store.keep_with(find_free_text(state, *text), ends);
   find_ids(state);
   ids.insert(ids.end(), ends.begin(), ends.end());
   const Mask mask = store.keep_ids(ids);
   if (ids.capacity() > kIdsKept) ids = {};
   return mask;
+}
+
+Mask MaskCache::Impl::find_free_text(State state, const FreeText& text) {
+  const std::span<MaskWord> row = store.begin_row();
+  std::copy(vocabulary.text_row().begin(), vocabulary.text_row().end(), row.begin());
+  const auto look_at = [&](int32_t token) {
+    const std::string_view bytes = vocabulary.bytes(token);
+    if (bytes.empty() || !machine.leaves_free_text(state, bytes)) return;
+    State to = state;
+    for (size_t i = 0; i < bytes.size() && to != kDead; ++i) to = machine.step(to, static_cast<uint8_t>(bytes[i]));
+    const MaskWord bit = MaskWord{1} << (token % 64);
+    MaskWord& word = row[static_cast<size_t>(token) / 64];
+    word = to == kDead ? word & ~bit : word | bit;
+  };
+  bool is_listed = true;
+  for (const char c : text.bytes) is_listed = is_listed && vocabulary.tokens_with(static_cast<uint8_t>(c)).has_value();
+  if (is_listed) {
+    for (const char c : text.bytes) {
+      const std::span<const int32_t> tokens = *vocabulary.tokens_with(static_cast<uint8_t>(c));
+      std::for_each(tokens.begin(), tokens.end(), look_at);
+    }
+  } else {
+    for (int32_t token = 0; token < vocabulary.n_head(); ++token) look_at(token);
+  }
+  return store.keep_row();
 }
 
 /// All tokens that may follow outside of JSON strings.
@@ -56,8 +84,9 @@ void MaskCache::Impl::find_ids(State state) {
   walk.walk_from_root(state, enter, found);
   if (!walk.stopped()) return;
   ids.clear();
-  DenseWalk dense([this](State from, uint8_t byte) { return machine.step(from, byte); });
-  if (dense.walk(vocabulary.nodes(), vocabulary.token_bytes_max(), state, {}, take)) return;
+  DenseWalk dense([this](State from, uint8_t byte) { return machine.step(from, byte); }, [](State) { return 0; });
+  const auto take_dense = [take](const TrieNode& node, int32_t) { take(node); };
+  if (dense.walk(vocabulary.nodes(), vocabulary.token_bytes_max(), state, {}, take_dense)) return;
   ids.clear();
   walk.begin();
   walk.walk_from_root(state, enter, found);

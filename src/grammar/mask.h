@@ -35,7 +35,8 @@ class MaskCache {
 
   /// Cost     a look-up where the state was seen before. First visits: sparse states a walk of the live part of the trie;
   ///          inside strings of any text a walk of what may follow the quote, once per `after`; inside other strings
-  ///          a walk of the trie, once per `kind`.
+  ///          a walk of the trie, once per `kind`, or for all kinds that differ only in high counts; in free text a look at
+  ///          the tokens with the last byte of some begin string.
   Mask mask(State state);
   /// The mask, if it was asked before: then it is there; else nothing is done.
   [[nodiscard]] const Mask* find(State state) const;

@@ -120,6 +120,7 @@ Mask MaskStore::keep_scratch(int32_t n_ids) {
   const int32_t n_delta_max = std::min(kDeltaMax, n_ids / 2);
   if (keep_near(vocabulary_.digit_row().data(), n_delta_max, mask)) return mask;
   if (keep_near(vocabulary_.string_mask(vocabulary_.string_chars_max()).data(), n_delta_max, mask)) return mask;
+  if (n_ids > kListMax && keep_near(vocabulary_.text_row().data(), n_delta_max, mask)) return mask;
   for (size_t i = rows_.size(), n = 0; i-- > 0 && n < kBasesTried; ++n)
     if (keep_near(rows_[i].get(), n_delta_max, mask)) return mask;
   if (n_ids <= kListMax) {

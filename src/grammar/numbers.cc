@@ -76,14 +76,18 @@ std::optional<Decimal> turned(std::optional<Decimal> number) {
 
 /// Numbers of one sign, without it.
 Lang language_of_sign(Languages& languages, const OneSign& limits, bool integer, const std::optional<Lang>& multiples) {
-  const Lang range = magnitudes_between(languages, limits.low, limits.high, integer);
-  Lang mantissa = range;
-  if (multiples.has_value()) {
-    const Lang both[] = {range, *multiples};
-    mantissa = languages.all_of(both);
-  }
   const bool by_places = integer || multiples.has_value();  // more places could break it
   const bool above_zero = limits.low.whole != "0" || !limits.low.fraction.empty();
+  Lang mantissa;
+  if (multiples.has_value() && !above_zero && !limits.low.exclusive && !limits.high.has_value()) {
+    mantissa = *multiples;  // where a divisor of `integer` is whole; without an intersection nothing has to be searched
+  } else {
+    mantissa = magnitudes_between(languages, limits.low, limits.high, integer);
+    if (multiples.has_value()) {
+      const Lang both[] = {mantissa, *multiples};
+      mantissa = languages.all_of(both);
+    }
+  }
   return join(languages, {mantissa, exponents(languages, !limits.high.has_value(), !by_places && !above_zero)});
 }
 

@@ -1,7 +1,6 @@
 #include "grammar/regex_machine.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 #include <utility>
 
@@ -31,18 +30,7 @@ class RegexMachine : public Machine {
 };
 
 std::optional<NextBytes> RegexMachine::next_bytes(State state) {
-  enum : uint8_t { kUnknown, kLive, kNone };
-  const std::span<const uint8_t, 256> classes = languages_->byte_classes(state);
-  std::array<uint8_t, 256> of_byte;
-  std::copy(classes.begin(), classes.end(), of_byte.begin());  // next() may move the table
-  std::array<uint8_t, 256> known{};
-  NextBytes bytes;
-  for (size_t byte = 0; byte < 256; ++byte) {
-    uint8_t& answer = known[of_byte[byte]];
-    if (answer == kUnknown) answer = languages_->next(state, static_cast<uint8_t>(byte)) != kNothing ? kLive : kNone;
-    if (answer == kLive) bytes.insert(static_cast<uint8_t>(byte));
-  }
-  return bytes;
+  return NextBytes{languages_->next_bytes(state).words};
 }
 
 class ChoiceMachine : public Machine {

@@ -59,7 +59,7 @@ int64_t Frames::value_bytes(Want want) {
 /// One step more of the question that the outermost call asked: each gets the same number, whatever was asked before.
 bool Frames::cost_too_much() {
   if (cost_depth_ == 0) cost_steps_ = 0;
-  return cost_depth_ > kCallDepthMax || ++cost_steps_ > kStepsMax;
+  return !formulas_.spend() || cost_depth_ > kCallDepthMax || ++cost_steps_ > kStepsMax;
 }
 
 int64_t Frames::cost_of(uint32_t slot, Want want) {
@@ -275,6 +275,7 @@ int64_t Frames::object_cost(View v, int32_t index) {
   std::vector<uint32_t> missing;
   if (!missing_names(v, index, missing)) return kNever;
   const auto n_missing = static_cast<int64_t>(missing.size());
+  formulas_.spend(n_missing + 1);
   const int64_t count = v[kCount];
   if (n.max_properties >= 0 && std::max(count + n_missing, n.min_properties) > n.max_properties) return kNever;
   int64_t sum = 0;

@@ -10,6 +10,7 @@ Formulas::Formulas() {
 }
 
 Formula Formulas::intern(Op op, std::span<const uint32_t> args) {
+  if (!spend(1 + static_cast<int64_t>(args.size()))) return kFalseFormula;
   uint32_t small[8];
   std::vector<uint32_t> large;
   uint32_t* words = small;
@@ -131,6 +132,7 @@ bool Formulas::is_conjunction(Formula f) const {
 }
 
 std::span<const uint32_t> Formulas::variables(Formula f) {
+  spend();
   if (facts_[f].variables != 0) return variable_sets_.at(facts_[f].variables - 1);
   std::vector<uint32_t> all;
   if (op(f) == Op::kVariable) {
@@ -138,6 +140,7 @@ std::span<const uint32_t> Formulas::variables(Formula f) {
   } else if (op(f) != Op::kFalse && op(f) != Op::kTrue) {
     for (const Formula part : args(f)) {
       const auto of_part = variables(part);
+      spend(static_cast<int64_t>(of_part.size()));
       all.insert(all.end(), of_part.begin(), of_part.end());
     }
     std::sort(all.begin(), all.end());

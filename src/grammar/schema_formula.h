@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "grammar/fuel.h"
 #include "grammar/tuple_table.h"
 
 namespace deepinfer::grammar {
@@ -48,6 +49,10 @@ class Formulas {
   template <typename Can>
   Formula can_be(Formula f, bool wanted, Can&& can);
 
+  /// Spent by every call; null: no limit. When it runs out results are kFalseFormula.
+  void set_fuel(Fuel* fuel) { fuel_ = fuel; }
+  bool spend(int64_t n_steps = 1) { return fuel_ == nullptr || fuel_->spend(n_steps); }
+
   [[nodiscard]] bool overflown() const { return overflown_; }
   [[nodiscard]] int64_t n_bytes() const {
     return tuples_.n_bytes() + static_cast<int64_t>(facts_.size() * sizeof(Fact));
@@ -78,6 +83,7 @@ class Formulas {
   TupleTable tuples_, variable_sets_;
   std::vector<Fact> facts_;
   bool overflown_ = false;
+  Fuel* fuel_ = nullptr;
 };
 
 template <typename Of>
@@ -94,6 +100,7 @@ Formula Formulas::substitute_in(Formula f, Of& of, Memo* memo) {
   if (memo != nullptr) {
     if (const auto found = memo->find(f); found != memo->end()) return found->second;
   }
+  if (!spend()) return kFalseFormula;
   std::vector<Formula> parts;
   parts.reserve(args(f).size());
   bool same = true;
@@ -126,6 +133,7 @@ bool Formulas::holds_in(Formula f, Of& of, Memo* memo) {
   if (memo != nullptr) {
     if (const auto found = memo->find(f); found != memo->end()) return found->second != 0;
   }
+  if (!spend()) return false;
   int32_t n_true = 0;
   for (const Formula part : args(f)) {
     n_true += holds_in(part, of, memo) ? 1 : 0;
@@ -156,6 +164,7 @@ Formula Formulas::can_be_in(Formula f, bool wanted, Can& can, Memo* memo) {
   if (memo != nullptr) {
     if (const auto found = memo->find(key); found != memo->end()) return found->second;
   }
+  if (!spend()) return kFalseFormula;
   std::vector<Formula> may, may_not;
   const bool is_one = o == Op::kOne;
   for (const Formula part : args(f)) {

@@ -84,6 +84,7 @@ Want Frames::conjunction_child(ContainerPlan& p, uint32_t member_class) {
 Formula Frames::root_formula(NodeId node, std::vector<NodeId>& roots) {
   if (node == kTrueNode) return kTrueFormula;
   if (node == kFalseNode) return kFalseFormula;
+  formulas_.spend(static_cast<int64_t>(roots.size() / 8 + 1));
   const auto found = std::find(roots.begin(), roots.end(), node);
   const auto index = static_cast<uint32_t>(found - roots.begin());
   if (found == roots.end()) roots.push_back(node);
@@ -94,6 +95,7 @@ bool Frames::tracked(View v, int32_t index, NodeId node) {
   const ContainerPlan& p = plan_of(v);
   if (p.unevaluated) return (v[p.at_dead + static_cast<uint32_t>(index) / 32] >> (index % 32) & 1) == 0;
   const uint32_t atom = Atom::own(node);
+  formulas_.spend(p.at_used - kFirstFormula);
   for (uint32_t i = kFirstFormula; i < p.at_used; ++i) {
     const auto atoms = formulas_.variables(v[i]);
     if (std::binary_search(atoms.begin(), atoms.end(), atom)) return true;
@@ -156,6 +158,7 @@ Want Frames::general_child(View v, uint32_t member_class) {
   // Everything that an atom's truth may hang on is a root, even if `ok` does not mention it.
   std::vector<NodeId> roots;
   for (uint32_t i = 0; i < table.nodes.size(); ++i) {
+    if (!formulas_.spend()) return kNoValue;
     if (!tracked(v, static_cast<int32_t>(i), table.nodes[i])) continue;
     const ClassUse::Part& part = u.parts[i];
     for (uint32_t k = 0; k < part.n; ++k) root_formula(u.nodes[part.first + k], roots);
@@ -231,6 +234,7 @@ bool Frames::can_fail_later(View v, NodeId node) {
   for (const auto& [names, child] : n.pattern_properties) {
     if (wants_.resolve(child) != kTrueNode) return true;
   }
+  if (!formulas_.spend(static_cast<int64_t>(table.names.size() / 8))) return true;
   for (uint32_t name = 0; name < table.names.size(); ++name) {
     const bool to_come = std::find(to_come_.begin(), to_come_.end(), name) != to_come_.end();
     if (!name_usable(v, name) && !to_come) continue;

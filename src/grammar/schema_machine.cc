@@ -23,6 +23,7 @@ SchemaMachine::SchemaMachine(std::unique_ptr<Languages> languages, Schema schema
       options_(options),
       wants_(*languages_, schema_, options.order),
       frames_(wants_) {
+  wants_.formulas.set_fuel(languages_->fuel());
   states_.intern(std::span<const uint32_t>());  // kDead
   texts_.intern(std::span<const uint32_t>());
   chain_.intern({0, 0});

@@ -32,8 +32,20 @@ class SchemaMachine final : public Machine {
   [[nodiscard]] bool has_kinds() const override { return true; }
   uint32_t kind_step(uint32_t kind, uint8_t byte) override;
   bool kind_ends(uint32_t kind) override { return languages_->accepts_empty(kind); }
+  std::optional<NextBytes> kind_next_bytes(uint32_t kind) override;
+  int64_t kind_bytes(uint32_t kind) override { return languages_->bytes_at_least(kind); }
+  int32_t kind_chars(uint32_t kind) override { return languages_->chars_at_least(kind); }
+  KindBounds kind_bounds(uint32_t kind, int32_t n) override {
+    const Languages::Bounds bounds = languages_->bounds(kind, n);
+    return {bounds.low, bounds.high};
+  }
+  State kind_state(uint32_t kind) override;
+  int32_t chars_left(State state) override;
   [[nodiscard]] int64_t n_bytes() const override;
-  void set_fuel(Fuel* fuel) override { languages_->set_fuel(fuel); }
+  void set_fuel(Fuel* fuel) override {
+    languages_->set_fuel(fuel);
+    wants_.formulas.set_fuel(fuel);
+  }
   [[nodiscard]] std::string_view failure() const override;
 
  private:
@@ -62,8 +74,8 @@ class SchemaMachine final : public Machine {
     int32_t min_left = 0, max_left = -1;  // strings; keys: text of the name in chain_ (min_left)
     uint32_t capture = 0;                 // text of the values that will be compared, in chain_
   };
-  static constexpr uint32_t kUnknownText = 1;   // of chain_
-  static constexpr size_t kTakenOutMax = 16;     // values that a language of items is freed from
+  static constexpr uint32_t kUnknownText = 1;  // of chain_
+  static constexpr size_t kTakenOutMax = 16;   // values that a language of items is freed from
 
   // -- places and states
   State intern(const Place& place);
@@ -115,6 +127,7 @@ class SchemaMachine final : public Machine {
   void add_used(Frame frame, std::string_view prefix, size_t n_tag, std::vector<std::string_view>& rests) const;
   std::optional<StringBody> key_body(const Place& p);
   StringBody value_body(const Place& p);
+  void tell_kind(StringBody& body, bool every_escape);
   bool may_be_used_up(Frame item);
   bool has_one_text(Lang lang);
   void compared_body(const Place& p, std::span<const uint8_t> truth, StringBody& body);

@@ -401,6 +401,46 @@ uint32_t SchemaMachine::kind_step(uint32_t kind, uint8_t byte) {
   return byte < 0x20 || byte == '"' || byte == '\\' ? kNothing : languages_->next(kind, byte);
 }
 
+std::optional<NextBytes> SchemaMachine::kind_next_bytes(uint32_t kind) {
+  return NextBytes{languages_->next_bytes(kind).words};
+}
+
+State SchemaMachine::kind_state(uint32_t kind) {
+  Place p;
+  p.phase = Phase::kString;
+  p.text = texts_.intern({kind});
+  return intern(p);
+}
+
+int32_t SchemaMachine::chars_left(State state) {
+  const Place p = place(state);
+  if (p.phase != Phase::kString && p.phase != Phase::kStringEscape) return -1;
+  const int32_t n_chars = languages_->chars_at_least(texts_.at(p.text)[0]);
+  if (p.phase == Phase::kString || n_chars < 0) return n_chars;
+  // Any character may still come of a backslash, and of its u, if only some must be escaped.
+  if ((p.aux != kBackslash && p.aux != kDigits) || only_needed_escapes(p)) return -1;
+  return std::max(n_chars - 1, 0);
+}
+
+/// What is known of body.kind.
+void SchemaMachine::tell_kind(StringBody& body, bool every_escape) {
+  if (!body.any_text) {
+    body.takes_all = languages_->takes_every_text(body.kind);
+    const std::optional<Languages::Counted> counted = languages_->counted(body.kind);
+    if (counted && counted->body == kAnyText) {
+      body.kind = every_escape ? kAnyText : kAnyTextFewEscapes;
+      body.any_text = true;
+      body.min_left = counted->min;
+      body.max_left = counted->max;
+    } else if (counted && counted->body != kNothing) {
+      body.counted_kind = counted->body;
+      body.counted_min = counted->min;
+      body.counted_max = counted->max;
+    }
+  }
+  body.every_escape = (body.any_text || body.takes_all) && every_escape;
+}
+
 void SchemaMachine::add_used(Frame frame, std::string_view prefix, size_t n_tag,
                              std::vector<std::string_view>& rests) const {
   for (uint32_t list = frames_.list(frame); list != 0; list = frames_.list_parent(list)) {
@@ -413,10 +453,10 @@ StringBody SchemaMachine::value_body(const Place& p) {
   const auto langs = texts_.at(p.text);
   StringBody body;
   body.any_text = langs[0] == kAnyText;
-  body.every_escape = body.any_text;
   body.kind = langs[0];
   body.min_left = p.min_left;
   body.max_left = p.max_left;
+  tell_kind(body, !only_needed_escapes(p));
   body.after = kDead;
   for (size_t i = 1; i < langs.size(); ++i) {
     if (langs[i] != kNothing && langs[i] != kAnyText) body.same_after = false;
@@ -497,7 +537,7 @@ std::optional<StringBody> SchemaMachine::key_body(const Place& p) {
     body.kind = languages_->any_of(all);
   }
   body.any_text = body.kind == kAnyText;
-  body.every_escape = body.any_text && !only_needed_escapes(p);
+  tell_kind(body, !only_needed_escapes(p));
   if (body.any_text && !body.every_escape) body.kind = kAnyTextFewEscapes;
   std::vector<uint32_t> patterns;
   if (set.one_class) patterns = set.patterns;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
 #include <set>
 #include <unordered_set>
 
@@ -14,7 +13,10 @@ namespace {
 
 constexpr size_t kIdsKept = 2048;
 constexpr size_t kKindsReachedMax = 64;
-constexpr int32_t kAnyNumber = std::numeric_limits<int32_t>::max();
+constexpr size_t kKindStepsMax = 4096;
+constexpr int32_t kFewNodesMax = 1024;
+constexpr int32_t kCountedMin = 8;  // characters
+constexpr int32_t kMoreMax = 126;
 
 bool has_bit(const MaskWord* row, int32_t bit) {
   const auto i = static_cast<size_t>(bit);
@@ -46,27 +48,26 @@ void for_each_value(std::span<const TrieNode> nodes, uint32_t at, Take take) {
 }  // namespace
 
 Mask StringMasks::mask(State state, const StringBody& body) {
-  int32_t n_chars = body.max_left < 0 ? kAnyNumber : body.max_left;
-  Other* other_kind = nullptr;
-  AnyText* any_kind = nullptr;
-  if (body.any_text || takes_every_character(body.kind)) {
-    any_kind = &any_text(state, body, n_chars);
-  } else {
-    other_kind = &other(state, body, n_chars);
-  }
+  const Inside inside = inside_of(state, body);
   Closings closings(static_cast<size_t>(strings_.n_closing_words));
   if (body.same_after) {
-    find_closings(state, body, n_chars, any_kind, closings);
+    find_closings(state, body, inside, closings);
     keep_allowed(state, body, closings);
   } else {
     closings_by_bytes(state, closings);
   }
 
-  n_chars = std::min(n_chars, any_kind != nullptr ? vocabulary_.string_chars_max() : other_kind->n_chars_max);
-  const Key key{body.kind, n_chars, number_of(closings)};
+  Other* const other = inside.any == nullptr ? &others_[inside.other] : nullptr;
+  int32_t n_chars = inside.max;
+  if (other == nullptr) {
+    n_chars = std::min(n_chars, vocabulary_.string_chars_max());
+  } else if (n_chars >= other->n_chars_max && (other->unsure.empty() || n_chars == kAnyNumber)) {
+    n_chars = kAnyNumber;
+  }
+  const Key key{inside.kind, inside.other, n_chars, number_of(closings)};
   const auto known = masks_.find(key);
   if (known != masks_.end()) return known->second;
-  const Mask inside = any_kind != nullptr ? any_text_inside(*any_kind, n_chars) : other_inside(*other_kind, n_chars);
+  const Mask tokens = other == nullptr ? any_text_inside(*inside.any, n_chars) : other_inside(state, *other, n_chars);
   ids_.clear();
   for_each_bit(closings, [&](int32_t index) {
     for (int32_t token = strings_.closings[static_cast<size_t>(index)].token; token >= 0;
@@ -74,36 +75,62 @@ Mask StringMasks::mask(State state, const StringBody& body) {
       ids_.push_back(token);
   });
   if (!std::is_sorted(ids_.begin(), ids_.end())) std::sort(ids_.begin(), ids_.end());
-  const Mask mask = store_.keep_with(inside, ids_);
+  const Mask mask = store_.keep_with(tokens, ids_);
   masks_.emplace(key, mask);
   if (ids_.capacity() > kIdsKept) ids_ = {};
   return mask;
 }
 
+StringMasks::Inside StringMasks::inside_of(State state, const StringBody& body) {
+  Inside inside;
+  inside.kind = body.kind;
+  inside.min = body.min_left;
+  inside.max = body.max_left < 0 ? kAnyNumber : body.max_left;
+  if (body.any_text || body.takes_all || (body.counted_max < 0 && takes_every_character(body.kind))) {
+    inside.any = &any_text(state, body, inside.max);
+    return inside;
+  }
+  if (body.counted_kind != 0) {
+    // Near the end few tokens fit: soon walked, if the walk without limits has not been done.
+    const bool is_near = body.counted_max >= 0 && body.counted_max < kCountedMin;
+    if (!is_near || other_of_.contains(body.counted_kind)) {
+      inside.other = other(state, body.counted_kind, kAnyNumber, true);
+      if (others_[inside.other].is_counted) {
+        inside.kind = body.counted_kind;
+        inside.min = body.counted_min;
+        inside.max = body.counted_max < 0 ? kAnyNumber : body.counted_max;
+        return inside;
+      }
+    }
+  }
+  inside.other = other(state, body.kind, inside.max, false);
+  return inside;
+}
+
 /// The closings whose text before the quote may stand there.
-void StringMasks::find_closings(State state, const StringBody& body, int32_t n_chars, const AnyText* any_kind,
-                                Closings& out) {
+void StringMasks::find_closings(State state, const StringBody& body, const Inside& inside, Closings& out) {
   if (!body.any_text && !walk_.machine().has_kinds()) {
-    out = closings_asked(state, body, n_chars, strings_.closing_trie);
+    out = closings_asked(state, body, inside.max, strings_.closing_trie);
     return;
   }
   if (body.any_text) {
-    for (size_t i = 0; i < out.size(); ++i) out[i] = strings_.plain[i] | any_kind->escaped[i];
-  } else {
-    out = plain_closings(body.kind);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = strings_.plain[i] | inside.any->escaped[i];
+  } else if (walk_.machine().kind_bytes(inside.kind) <= static_cast<int64_t>(strings_.text_bytes_max)) {
+    out = plain_closings(inside.kind);
   }
-  keep_within(body.min_left, n_chars, out);
+  keep_within(inside.min, inside.max, out);
   if (body.any_text || strings_.escaped_trie.size() == 1) return;
-  const Closings& escaped = closings_asked(state, body, n_chars, strings_.escaped_trie);
+  const Closings& escaped =
+      closings_asked(state, body, body.max_left < 0 ? kAnyNumber : body.max_left, strings_.escaped_trie);
   for (size_t i = 0; i < out.size(); ++i) out[i] |= escaped[i];
 }
 
 // -- strings of any text
 
 StringMasks::AnyText& StringMasks::any_text(State state, const StringBody& body, int32_t n_chars) {
-  AnyText& known = any_text_[body.kind];
+  AnyText& known = any_text_[body.every_escape ? 0 : body.kind];
   if (known.n_chars_known >= n_chars) return known;
-  if (body.any_text && body.every_escape) {
+  if (body.every_escape) {
     known.n_chars_known = kAnyNumber;
     known.escaped.assign(static_cast<size_t>(strings_.n_closing_words), ~MaskWord{0});
     const size_t n_last = strings_.closings.size() % 64;
@@ -187,36 +214,156 @@ void StringMasks::keep_within(int32_t min, int32_t max, Closings& closings) cons
 
 // -- other strings
 
-StringMasks::Other& StringMasks::other(State state, const StringBody& body, int32_t n_chars) {
-  Other& known = other_[body.kind];
-  if (known.n_chars_known < n_chars) {
-    known.n_chars_known = n_chars;
-    find_other(state, body.kind, known);
-  }
-  if (n_chars < known.n_chars_max && !known.is_counted) count_other(known);
-  return known;
+/// Number of what is inside of strings of the kind.
+uint32_t StringMasks::other(State state, uint32_t kind, int32_t n_chars, bool count) {
+  const uint32_t known = known_other(kind, n_chars, count);
+  if (known != kNone) return known;
+  const uint32_t shared = walk_.machine().has_kinds() ? family_other(state, kind, count) : kNone;
+  if (shared == kNone) return own_other(state, kind, n_chars, count);
+  other_of_.insert_or_assign(kind, shared);
+  return shared;
 }
 
-/// Calls found(node) for the nodes, without escapes, that stay inside strings of the kind; some twice.
+uint32_t StringMasks::known_other(uint32_t kind, int32_t n_chars, bool count) const {
+  const auto known = other_of_.find(kind);
+  if (known == other_of_.end()) return kNone;
+  const Other& there = others_[known->second];
+  return there.n_chars_known >= n_chars && (!count || there.was_counted) ? known->second : kNone;
+}
+
+/// What all kinds of a family share, once several of them have come up; kNone: nothing, or not yet.
+uint32_t StringMasks::family_other(State state, uint32_t kind, bool count) {
+  for (const int32_t n_counted : {4, 16}) {
+    const auto [low, high] = walk_.machine().kind_bounds(kind, n_counted);
+    if (low == high || kind == low || kind == high) return kNone;
+    Family& family = families_[{low, high}];
+    if (!family.is_known) {
+      if (++family.n_asked < 2) return kNone;
+      const uint32_t least = own_other(state, low, kAnyNumber, count);
+      const uint32_t most = own_other(state, high, kAnyNumber, count);
+      const Other &a = others_[least], &b = others_[most];
+      const bool is_same = a.rows == b.rows && a.unsure == b.unsure && a.is_counted == b.is_counted &&
+                           a.is_few == b.is_few && a.few == b.few;
+      family.is_known = true;
+      if (is_same) family.other = most;
+    }
+    if (family.other != kNone && (!count || others_[family.other].was_counted)) return family.other;
+  }
+  return kNone;
+}
+
+uint32_t StringMasks::own_other(State state, uint32_t kind, int32_t n_chars, bool count) {
+  const uint32_t known = known_other(kind, n_chars, count);
+  if (known != kNone) return known;
+  const auto number = static_cast<uint32_t>(others_.size());
+  Other& out = others_.emplace_back();
+  out.n_chars_known = n_chars;
+  if (walk_.machine().has_kinds()) {
+    if (count || !find_few(kind, out)) find_other(state, kind, count, out);
+  } else {
+    find_other_without_kinds(state, out);
+  }
+  other_of_.insert_or_assign(kind, number);
+  return number;
+}
+
+/// Calls found(node, characters that must still come) for the nodes, without escapes, that stay inside strings of the kind; some
+/// twice.
 template <class Found>
-void StringMasks::walk_raw(uint32_t kind, Found found) {
+void StringMasks::walk_raw(uint32_t kind, bool count, Found found) {
   std::array<bool, 256> skip{};
   for (size_t byte = 0; byte < 0x20; ++byte) skip[byte] = true;
   skip['"'] = skip['\\'] = true;
+  const auto n_more = [this, count](State at) { return count ? walk_.machine().kind_chars(at) : 0; };
   // Where there are more states than rows, all is found once more, without rows.
-  DenseWalk dense([this](State from, uint8_t byte) { return kinds_.step(from, byte); });
+  DenseWalk dense([this](State from, uint8_t byte) { return kinds_.step(from, byte); }, n_more);
   if (dense.walk(vocabulary_.nodes(), vocabulary_.token_bytes_max(), kind, skip, found)) return;
   TrieWalk sparse(vocabulary_, kinds_);
   sparse.begin();
   sparse.walk_from_root(
       kind, [&](uint32_t, const TrieNode& node) { return !skip[node.byte]; },
       [&](uint32_t, const TrieNode& node) {
-        found(node);
+        found(node, n_more(sparse.state()));
         return true;
       });
 }
 
-void StringMasks::find_other(State state, uint32_t kind, Other& out) {
+/// For strings of few texts. False: there are more, or limits to come.
+bool StringMasks::find_few(uint32_t kind, Other& out) {
+  const State inside = walk_.machine().kind_state(kind);
+  if (inside == kDead || out.n_chars_known != kAnyNumber) return false;
+  const auto enter = [](uint32_t, const TrieNode& node) {
+    return node.byte >= 0x20 && node.byte != '"' && node.byte != '\\';
+  };
+  const auto enter_all = [](uint32_t, const TrieNode&) { return true; };
+  const auto found = [&](uint32_t, const TrieNode& node) {
+    for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token)) out.few.push_back(token);
+    return true;
+  };
+  kind_walk_.begin(kFewNodesMax);
+  kind_walk_.walk_from_root(kind, enter, found);
+  out.is_few = !kind_walk_.stopped();
+  if (!out.is_few) {
+    out.few = {};
+    return false;
+  }
+  walk_.begin();
+  walk_.walk(strings_.escapes, 1, strings_.escapes[0].next, inside, enter_all, found);
+  std::sort(out.few.begin(), out.few.end());
+  out.few.erase(std::unique(out.few.begin(), out.few.end()), out.few.end());
+  return true;
+}
+
+void StringMasks::find_other(State state, uint32_t kind, bool count, Other& out) {
+  out.was_counted = out.is_counted = count;
+  const auto take = [&](int32_t token, std::vector<MaskWord>& row) {
+    for (; token >= 0; token = vocabulary_.same_bytes(token)) set_bit(row, token);
+  };
+  std::array<int8_t, kMoreMax + 1> row_of;  // by characters that must still come
+  row_of.fill(-1);
+  const auto row = [&](int32_t n_more) -> std::vector<MaskWord>& {
+    int8_t& at = row_of[static_cast<size_t>(n_more)];
+    if (at < 0) {
+      at = static_cast<int8_t>(out.rows.size());
+      out.rows.push_back({n_more, std::vector<MaskWord>(static_cast<size_t>(vocabulary_.n_words()))});
+    }
+    return out.rows[static_cast<size_t>(at)].tokens;
+  };
+  const auto found = [&](const TrieNode& node, int32_t n_more) {
+    if (n_more < 0 || n_more > kMoreMax) {
+      out.is_counted = false;
+      n_more = 0;
+    }
+    if (node.token < 0) return;
+    out.n_chars_max = std::max(out.n_chars_max, static_cast<int32_t>(node.chars) + n_more);
+    take(node.token, row(n_more));
+  };
+  walk_raw(kind, count, found);
+
+  const State inside = walk_.machine().kind_state(kind);
+  const auto n_chars_limit = static_cast<uint32_t>(inside == kDead ? out.n_chars_known : kAnyNumber);
+  bool cut = false;
+  const auto enter = [&](uint32_t, const TrieNode& node) {
+    cut = cut || node.chars > n_chars_limit;
+    return node.chars <= n_chars_limit;
+  };
+  walk_.begin();
+  walk_.walk(strings_.escapes, 1, strings_.escapes[0].next, inside == kDead ? state : inside, enter,
+             [&](uint32_t, const TrieNode& node) {
+               const int32_t n_more = count ? walk_.machine().chars_left(walk_.state()) : 0;
+               if (n_more >= 0 && n_more <= kMoreMax) {
+                 found(node, n_more);
+               } else if (node.token >= 0) {
+                 for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token))
+                   out.unsure.push_back({static_cast<int32_t>(node.chars), token});
+               }
+               return true;
+             });
+  if (!cut) out.n_chars_known = kAnyNumber;
+  std::sort(out.rows.begin(), out.rows.end(), [](const auto& a, const auto& b) { return a.n_more < b.n_more; });
+}
+
+void StringMasks::find_other_without_kinds(State state, Other& out) {
   const auto n_chars_limit = static_cast<uint32_t>(out.n_chars_known);
   bool cut = false;
   const auto enter = [&](uint32_t, const TrieNode& node) {
@@ -225,59 +372,40 @@ void StringMasks::find_other(State state, uint32_t kind, Other& out) {
     cut = true;
     return false;
   };
-  const std::span<MaskWord> row = store_.begin_row();
-  out.n_chars_max = 0;
-  const auto found = [&](const TrieNode& node) {
+  out.rows.assign(1, {0, std::vector<MaskWord>(static_cast<size_t>(vocabulary_.n_words()))});
+  walk_.begin();
+  walk_.walk_from_root(state, enter, [&](uint32_t, const TrieNode& node) {
     if (node.token < 0) return true;
     out.n_chars_max = std::max(out.n_chars_max, static_cast<int32_t>(node.chars));
     for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token))
-      row[static_cast<size_t>(token) / 64] |= MaskWord{1} << (token % 64);
+      set_bit(out.rows[0].tokens, token);
     return true;
-  };
-  const auto found_there = [found](uint32_t, const TrieNode& node) { return found(node); };
-  walk_.begin();
-  if (walk_.machine().has_kinds()) {
-    walk_raw(kind, found);
-    walk_.walk(strings_.escapes, 1, strings_.escapes[0].next, state, enter, found_there);
-  } else {
-    walk_.walk_from_root(state, enter, found_there);
-  }
-  if (!cut) out.n_chars_known = kAnyNumber;
-  const Mask all = store_.keep_row();
-  out.is_counted = false;
-  out.up_to.insert_or_assign(out.n_chars_max, all);
-}
-
-/// For strings with a limit: the tokens of the kind with their characters.
-void StringMasks::count_other(Other& kind) {
-  std::vector<MaskWord> row(static_cast<size_t>(vocabulary_.n_words()));
-  kind.up_to.at(kind.n_chars_max).fill(row);
-  std::vector<Counted> tokens;
-  for_each_bit(row, [&](int32_t token) {
-    StringScan scan;
-    for (const char c : vocabulary_.bytes(token)) scan.step(static_cast<uint8_t>(c));
-    tokens.push_back({scan.n_chars(), token});
   });
-  std::vector<size_t> places(static_cast<size_t>(kind.n_chars_max) + 2);  // sorted by counting
-  for (const Counted& counted : tokens) ++places[static_cast<size_t>(counted.n_chars) + 1];
-  for (size_t i = 1; i < places.size(); ++i) places[i] += places[i - 1];
-  std::vector<Counted> sorted(tokens.size());
-  for (const Counted& counted : tokens) sorted[places[static_cast<size_t>(counted.n_chars)]++] = counted;
-  n_list_bytes_ += static_cast<int64_t>(tokens.size() * sizeof(Counted)) -
-                   static_cast<int64_t>(kind.tokens.size() * sizeof(Counted));
-  kind.tokens = std::move(sorted);
-  kind.is_counted = true;
+  if (!cut) out.n_chars_known = kAnyNumber;
 }
 
-Mask StringMasks::other_inside(Other& kind, int32_t n_chars) {
+/// Tokens of up to so many characters, with those that must still come.
+Mask StringMasks::other_inside(State state, Other& kind, int32_t n_chars) {
+  const bool is_limited = n_chars != kAnyNumber;
+  const bool is_asked = is_limited && !kind.unsure.empty();
   const auto known = kind.up_to.find(n_chars);
-  if (known != kind.up_to.end()) return known->second;
-  ids_.clear();
-  for (const Counted& counted : kind.tokens) {
-    if (counted.n_chars > n_chars) break;
-    ids_.push_back(counted.token);
+  if (!is_asked && known != kind.up_to.end()) return known->second;
+  if (kind.is_few) {
+    ids_ = kind.few;
+    return kind.up_to.emplace(n_chars, store_.keep_ids(ids_)).first->second;
   }
-  return kind.up_to.emplace(n_chars, store_.keep_ids(ids_)).first->second;
+  const std::span<MaskWord> row = store_.begin_row();
+  for (const Other::Row& more : kind.rows) {
+    const std::span<const MaskWord> fit =
+        is_limited ? vocabulary_.string_mask(n_chars - more.n_more) : std::span<const MaskWord>(more.tokens);
+    for (size_t i = 0; i < row.size(); ++i) row[i] |= more.tokens[i] & fit[i];
+  }
+  for (const Counted& token : kind.unsure)
+    if (!is_limited || step(state, vocabulary_.bytes(token.token)) != kDead)
+      row[static_cast<size_t>(token.token) / 64] |= MaskWord{1} << (token.token % 64);
+  const Mask mask = store_.keep_row();
+  if (!is_asked) kind.up_to.emplace(n_chars, mask);
+  return mask;
 }
 
 /// Which closings without escapes have characters of this kind before their quote.
@@ -309,6 +437,7 @@ bool StringMasks::takes_every_character(uint32_t kind) {
   };
   std::vector<Cut> open;
   std::set<std::pair<uint32_t, int>> seen_cut;
+  size_t n_steps = 0;
   for (size_t i = 0; i < reached.size(); ++i) {
     open.push_back({reached[i], {}});
     while (!open.empty()) {
@@ -318,7 +447,7 @@ bool StringMasks::takes_every_character(uint32_t kind) {
         Cut to = from;
         if (byte == '"' || byte == '\\' || !to.scan.step(static_cast<uint8_t>(byte))) continue;
         to.kind = kinds_.step(from.kind, static_cast<uint8_t>(byte));
-        if (to.kind == 0 || reached.size() > kKindsReachedMax) return false;
+        if (to.kind == 0 || reached.size() > kKindsReachedMax || ++n_steps > kKindStepsMax) return false;
         if (!to.scan.between()) {
           if (seen_cut.emplace(to.kind, to.scan.cut()).second) open.push_back(to);
         } else if (seen.insert(to.kind).second) {
@@ -438,12 +567,18 @@ uint32_t StringMasks::number_of(const Closings& closings) {
 int64_t StringMasks::n_bytes() const {
   constexpr size_t kNode = 48;  // a map's own part of an entry
   const size_t set = static_cast<size_t>(strings_.n_closing_words) * sizeof(MaskWord) + sizeof(Closings);
-  return n_list_bytes_ +
+  int64_t n_row_bytes = 0;
+  for (const Other& other : others_)
+    n_row_bytes +=
+        static_cast<int64_t>(sizeof(Other) + other.rows.size() * vocabulary_.n_words() * sizeof(MaskWord) +
+                             other.unsure.capacity() * sizeof(Counted) + other.few.capacity() * sizeof(int32_t) +
+                             other.up_to.size() * (kNode + sizeof(Mask)));
+  return n_row_bytes +
          static_cast<int64_t>((after_.size() + numbers_.size() + other_closings_.size()) * (kNode + set + 16) +
                               masks_.size() * (kNode + sizeof(Key) + sizeof(Mask)) +
                               plain_closings_.size() * (kNode + set + 16) +
                               any_text_.size() * (kNode + sizeof(AnyText) + set) +
-                              other_.size() * (2 * kNode + sizeof(Other)) + marks_.capacity());
+                              (other_of_.size() + families_.size()) * (kNode + sizeof(Family)) + marks_.capacity());
 }
 
 }  // namespace deepinfer::grammar

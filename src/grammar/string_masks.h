@@ -4,6 +4,8 @@
 
 #include <compare>
 #include <cstdint>
+#include <deque>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <unordered_map>
@@ -22,7 +24,12 @@ class StringMasks {
  public:
   /// All borrowed.
   StringMasks(const Vocabulary& vocabulary, TrieWalk& walk, MaskStore& store)
-      : vocabulary_(vocabulary), strings_(vocabulary.strings()), walk_(walk), kinds_(walk.machine()), store_(store) {}
+      : vocabulary_(vocabulary),
+        strings_(vocabulary.strings()),
+        walk_(walk),
+        kinds_(walk.machine()),
+        kind_walk_(vocabulary, kinds_),
+        store_(store) {}
 
   /// The mask of `state`, whose string_body() is `body`. Without end-of-text ids.
   Mask mask(State state, const StringBody& body);
@@ -30,11 +37,14 @@ class StringMasks {
 
  private:
   using Closings = std::vector<MaskWord>;  // a set of strings_.closings
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr int32_t kAnyNumber = std::numeric_limits<int32_t>::max();
   /// The kinds of a machine as a machine.
   struct Kinds : Machine {
     explicit Kinds(Machine& whole) : machine(whole) {}
     [[nodiscard]] State start() const override { return kDead; }
     State step(State from, uint8_t byte) override { return machine.kind_step(from, byte); }
+    std::optional<NextBytes> next_bytes(State state) override { return machine.kind_next_bytes(state); }
     bool complete(State state) override { return machine.kind_ends(state); }
     int64_t distance(State) override { return -1; }
     [[nodiscard]] int64_t n_bytes() const override { return 0; }
@@ -43,6 +53,7 @@ class StringMasks {
   struct Counted {
     int32_t n_chars;
     int32_t token;
+    bool operator==(const Counted&) const = default;
   };
   /// Strings of any text, and of kinds that take every character: how the machine differs from Vocabulary::string_mask, in tokens of up to n_chars_known
   /// characters.
@@ -51,17 +62,39 @@ class StringMasks {
     std::vector<Counted> added, removed;
     Closings escaped;  // the machine accepts the escapes before the quote
   };
-  /// Other strings: all tokens that stay inside; those with escapes as far as they have up to n_chars_known characters.
+  /// Other strings: all tokens that stay inside, by the characters that must still come behind them. Of machines without
+  /// kinds only those of up to n_chars_known characters.
   struct Other {
+    struct Row {
+      int32_t n_more;
+      std::vector<MaskWord> tokens;
+      bool operator==(const Row&) const = default;
+    };
     int32_t n_chars_known = -1;
-    int32_t n_chars_max = 0;      // of tokens
-    bool is_counted = false;      // `tokens` is there: some string of the kind has a limit
-    std::vector<Counted> tokens;  // ascending n_chars
+    int32_t n_chars_max = 0;                       // of tokens, with those that must still come
+    bool was_counted = false, is_counted = false;  // was asked; and every kind said it
+    std::vector<Row> rows;
+    bool is_few = false;          // then there are no rows,
+    std::vector<int32_t> few;     // but the tokens, and no limits
+    std::vector<Counted> unsure;  // is_counted: those that the machine is asked about where there is a limit
     std::map<int32_t, Mask> up_to;
   };
+  /// Kinds between two that are the same but for the counts that are left.
+  struct Family {
+    int32_t n_asked = 0;
+    bool is_known = false;
+    uint32_t other = kNone;  // of all of them; kNone: they differ
+  };
+  /// How a body is seen: one of two, and the limits that hold for it.
+  struct Inside {
+    AnyText* any = nullptr;
+    uint32_t other = kNone;
+    uint32_t kind = 0;
+    int32_t min = 0, max = kAnyNumber;
+  };
   struct Key {
-    uint32_t kind;
-    int32_t n_chars;  // still allowed, saturated
+    uint32_t any, other;  // kind of any text, place in others_
+    int32_t n_chars;      // still allowed, saturated
     uint32_t closings;
     auto operator<=>(const Key&) const = default;
   };
@@ -71,18 +104,23 @@ class StringMasks {
     auto operator<=>(const OtherClosings&) const = default;
   };
 
+  Inside inside_of(State state, const StringBody& body);
   AnyText& any_text(State state, const StringBody& body, int32_t n_chars);
   void find_any_text(State state, AnyText& out);
   Mask any_text_inside(const AnyText& kind, int32_t n_chars);
-  Other& other(State state, const StringBody& body, int32_t n_chars);
-  void find_other(State state, uint32_t kind, Other& out);
+  uint32_t other(State state, uint32_t kind, int32_t n_chars, bool count);
+  uint32_t family_other(State state, uint32_t kind, bool count);
+  [[nodiscard]] uint32_t known_other(uint32_t kind, int32_t n_chars, bool count) const;
+  uint32_t own_other(State state, uint32_t kind, int32_t n_chars, bool count);
+  void find_other(State state, uint32_t kind, bool count, Other& out);
+  bool find_few(uint32_t kind, Other& out);
+  void find_other_without_kinds(State state, Other& out);
   const Closings& plain_closings(uint32_t kind);
   bool takes_every_character(uint32_t kind);
-  void find_closings(State state, const StringBody& body, int32_t n_chars, const AnyText* any_kind, Closings& out);
+  void find_closings(State state, const StringBody& body, const Inside& inside, Closings& out);
   template <class Found>
-  void walk_raw(uint32_t kind, Found found);
-  void count_other(Other& kind);
-  Mask other_inside(Other& kind, int32_t n_chars);
+  void walk_raw(uint32_t kind, bool count, Found found);
+  Mask other_inside(State state, Other& kind, int32_t n_chars);
 
   void keep_within(int32_t min, int32_t max, Closings& closings) const;
   const Closings& closings_asked(State state, const StringBody& body, int32_t max, const std::vector<TrieNode>& trie);
@@ -98,9 +136,12 @@ class StringMasks {
   const StringTokens& strings_;
   TrieWalk& walk_;
   Kinds kinds_;
+  TrieWalk kind_walk_;
   MaskStore& store_;
-  std::map<uint32_t, AnyText> any_text_;  // by kind
-  std::map<uint32_t, Other> other_;
+  std::map<uint32_t, AnyText> any_text_;  // by kind; 0: all those with every escape
+  std::deque<Other> others_;
+  std::unordered_map<uint32_t, uint32_t> other_of_;  // kind -> others_
+  std::map<std::pair<uint32_t, uint32_t>, Family> families_;
   std::map<OtherClosings, Closings> other_closings_;
   std::unordered_map<uint32_t, Closings> plain_closings_;  // by kind
   std::unordered_map<uint32_t, bool> takes_every_;         // by kind
@@ -109,7 +150,6 @@ class StringMasks {
   std::map<Key, Mask> masks_;
   std::vector<uint8_t> marks_;
   std::vector<int32_t> ids_;
-  int64_t n_list_bytes_ = 0;
 };
 
 }  // namespace deepinfer::grammar

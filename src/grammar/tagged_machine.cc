@@ -76,6 +76,14 @@ class TaggedMachine : public Machine {
   [[nodiscard]] bool has_kinds() const override { return has_kinds_; }
   uint32_t kind_step(uint32_t kind, uint8_t byte) override;
   bool kind_ends(uint32_t kind) override;
+  std::optional<FreeText> free_text(State state) override;
+  bool leaves_free_text(State state, std::string_view bytes) override;
+  std::optional<NextBytes> kind_next_bytes(uint32_t kind) override;
+  int64_t kind_bytes(uint32_t kind) override;
+  int32_t kind_chars(uint32_t kind) override;
+  KindBounds kind_bounds(uint32_t kind, int32_t n) override;
+  State kind_state(uint32_t kind) override;
+  int32_t chars_left(State state) override;
   [[nodiscard]] int64_t n_bytes() const override;
   void set_fuel(Fuel* fuel) override;
   [[nodiscard]] std::string_view failure() const override;
@@ -111,6 +119,7 @@ class TaggedMachine : public Machine {
   std::vector<TaggedRegion> regions_;
   const BeginTrie begins_;
   const bool free_text_;
+  std::string last_bytes_;  // of the begins, each once
   bool has_kinds_ = false;
   State start_ = kDead;
   Fuel* fuel_ = nullptr;
@@ -128,7 +137,10 @@ TaggedMachine::TaggedMachine(std::vector<TaggedRegion> regions, bool free_text, 
     : regions_(std::move(regions)), begins_(begins_of(regions_)), free_text_(free_text) {
   states_.intern({});
   kinds_.intern({});
-  for (const TaggedRegion& region : regions_) has_kinds_ = has_kinds_ || region.content->has_kinds();
+  for (const TaggedRegion& region : regions_) {
+    has_kinds_ = has_kinds_ || region.content->has_kinds();
+    if (last_bytes_.find(region.begin.back()) == std::string::npos) last_bytes_ += region.begin.back();
+  }
   ways_.assign(
       1, free_text ? Way::free(BeginTrie::kRoot, kBetween, !region_required) : Way::begin(BeginTrie::kRoot, false));
   start_ = number();
@@ -226,6 +238,7 @@ std::optional<StringBody> TaggedMachine::string_body(State state) {
   std::optional<StringBody> body = content(only->region()).string_body(only->value);
   if (!body) return std::nullopt;
   body->kind = kinds_.intern({only->region(), body->kind});
+  if (body->counted_kind != 0) body->counted_kind = kinds_.intern({only->region(), body->counted_kind});
   if (body->same_after) body->after = number_inside(only->region(), body->after);
   return body;
 }
@@ -247,6 +260,53 @@ uint32_t TaggedMachine::kind_step(uint32_t kind, uint8_t byte) {
 
 bool TaggedMachine::kind_ends(uint32_t kind) {
   return kind != 0 && content(kinds_.at(kind)[0]).kind_ends(kinds_.at(kind)[1]);
+}
+
+std::optional<FreeText> TaggedMachine::free_text(State state) {
+  if (state == kDead || n_ways(state) != 1) return std::nullopt;
+  const Way only = way(state, 0);
+  if (!only.is_free() || only.utf8() != kBetween) return std::nullopt;
+  return FreeText{last_bytes_};
+}
+
+/// A region begins within these bytes.
+bool TaggedMachine::leaves_free_text(State state, std::string_view bytes) {
+  uint32_t node = way(state, 0).node();
+  for (const char c : bytes) {
+    node = begins_.next(node, static_cast<uint8_t>(c));
+    if (begins_.ended(node) != BeginTrie::kNone) return true;
+  }
+  return false;
+}
+
+std::optional<NextBytes> TaggedMachine::kind_next_bytes(uint32_t kind) {
+  return kind == 0 ? NextBytes{} : content(kinds_.at(kind)[0]).kind_next_bytes(kinds_.at(kind)[1]);
+}
+
+int64_t TaggedMachine::kind_bytes(uint32_t kind) {
+  return kind == 0 ? 0 : content(kinds_.at(kind)[0]).kind_bytes(kinds_.at(kind)[1]);
+}
+
+int32_t TaggedMachine::kind_chars(uint32_t kind) {
+  return kind == 0 ? -1 : content(kinds_.at(kind)[0]).kind_chars(kinds_.at(kind)[1]);
+}
+
+Machine::KindBounds TaggedMachine::kind_bounds(uint32_t kind, int32_t n) {
+  if (kind == 0) return {kind, kind};
+  const uint32_t region = kinds_.at(kind)[0];
+  const KindBounds bounds = content(region).kind_bounds(kinds_.at(kind)[1], n);
+  return {kinds_.intern({region, bounds.low}), kinds_.intern({region, bounds.high})};
+}
+
+State TaggedMachine::kind_state(uint32_t kind) {
+  if (kind == 0) return kDead;
+  const uint32_t region = kinds_.at(kind)[0];
+  return number_inside(region, content(region).kind_state(kinds_.at(kind)[1]));
+}
+
+int32_t TaggedMachine::chars_left(State state) {
+  const std::optional<Way> only = only_inside(state);
+  return only ? content(only->region()).chars_left(only->value) : -1;
 }
 
 std::optional<NextBytes> TaggedMachine::next_bytes(State state) {

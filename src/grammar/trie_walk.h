@@ -31,6 +31,8 @@ class TrieWalk {
   /// Walks the nodes first <= i < end, which are all below one node (not included) whose state is `from`.
   /// enter(index, node): false skips the subtree unasked. found(index, node) is called for live nodes; false: do
   /// not go below.
+  /// In found(): the state behind the node.
+  [[nodiscard]] State state() const { return state_; }
   template <class Enter, class Found>
   void walk(std::span<const TrieNode> nodes, uint32_t first, uint32_t end, State from, Enter enter, Found found);
 
@@ -132,8 +134,9 @@ class TrieWalk {
   Machine& machine_;
   std::vector<Frame> frames_;  // by depth
   std::vector<std::unique_ptr<Row>> rows_;
-  size_t n_rows_ = 0;         // in use
-  FlatMap asked_;             // State -> rows_, or kNoRow when asked once
+  size_t n_rows_ = 0;  // in use
+  FlatMap asked_;      // State -> rows_, or kNoRow when asked once
+  State state_ = kDead;
   State digit_loop_ = kDead;  // a state that every digit leads back to
   int32_t n_left_ = 0;        // live nodes until the walk stops
 };
@@ -173,6 +176,7 @@ void TrieWalk::walk_below(std::span<const TrieNode> nodes, uint32_t first, uint3
       continue;
     }
     const State state = step(parent, byte);
+    state_ = state;
     if (state == kDead || !found(i, node)) {
       i = node.next;
       continue;

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "grammar/byte_set.h"
+
 namespace deepinfer::grammar {
 namespace {
 
@@ -23,6 +25,10 @@ uint64_t head_of(std::string_view bytes) {
 
 bool is_digits(std::string_view bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_common(uint8_t byte) {
+  return byte == ' ' || (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
 }
 
 void set_bit(std::vector<MaskWord>& row, int32_t bit) {
@@ -91,6 +97,7 @@ Result<std::shared_ptr<const Vocabulary>> Vocabulary::build(std::span<const std:
     out->first_nodes_[out->nodes_[node].byte] = static_cast<int32_t>(node);
   out->find_digit_nodes();
   out->find_fans();
+  out->find_text_tokens();
   out->strings_ = find_string_tokens(entries, out->same_bytes_, n_head);
   return std::shared_ptr<const Vocabulary>(std::move(out));
 }
@@ -125,6 +132,32 @@ void Vocabulary::find_fans() {
   }
 }
 
+void Vocabulary::find_text_tokens() {
+  text_row_.resize(free_row_.size());
+  std::array<std::vector<int32_t>, 256> lists;
+  for (int32_t token = 0; token < n_tokens_; ++token) {
+    Utf8State state = kBetween;
+    ByteSet seen;
+    for (const char c : bytes(token)) {
+      const auto byte = static_cast<uint8_t>(c);
+      if (state != kIllFormed) state = next_utf8_state(state, byte);
+      if (is_common(byte) || seen.contains(byte)) continue;
+      seen.add(byte);
+      lists[byte].push_back(token);
+    }
+    if (state != kIllFormed && !bytes(token).empty()) set_bit(text_row_, token);
+  }
+  for (size_t byte = 0; byte < 256; ++byte) {
+    with_byte_.insert(with_byte_.end(), lists[byte].begin(), lists[byte].end());
+    with_byte_from_[byte + 1] = static_cast<uint32_t>(with_byte_.size());
+  }
+}
+
+std::optional<std::span<const int32_t>> Vocabulary::tokens_with(uint8_t byte) const {
+  if (is_common(byte)) return std::nullopt;
+  return std::span(with_byte_).subspan(with_byte_from_[byte], with_byte_from_[byte + 1] - with_byte_from_[byte]);
+}
+
 bool Vocabulary::ends_text(int32_t token) const {
   return std::binary_search(end_of_text_.begin(), end_of_text_.end(), token);
 }
@@ -138,7 +171,8 @@ int64_t Vocabulary::n_bytes() const {
   return static_cast<int64_t>(sizeof(*this) + text_.capacity() + offsets_.capacity() * sizeof(uint32_t) +
                               nodes_.capacity() * sizeof(Node) + fans_.capacity() * sizeof(TrieFan) +
                               same_bytes_.capacity() * sizeof(int32_t) +
-                              (free_row_.capacity() + digit_row_.capacity()) * sizeof(MaskWord)) +
+                              (free_row_.capacity() + digit_row_.capacity() + text_row_.capacity()) * sizeof(MaskWord) +
+                              with_byte_.capacity() * sizeof(int32_t)) +
          fan_index_.n_bytes() + strings_.n_bytes();
 }
 

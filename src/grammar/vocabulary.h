@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,6 +68,10 @@ class Vocabulary {
 
   /// Every id of vocabulary and head but the end-of-text ids: free text.
   [[nodiscard]] std::span<const MaskWord> free_row() const { return free_row_; }
+  /// Tokens of well-formed text, from between two characters on; the last character may be cut.
+  [[nodiscard]] std::span<const MaskWord> text_row() const { return text_row_; }
+  /// Tokens with this byte, ascending; of ASCII letters, digits and the space, which many have, nothing.
+  [[nodiscard]] std::optional<std::span<const int32_t>> tokens_with(uint8_t byte) const;
   /// The tokens of nothing but ASCII digits, and how many they are.
   [[nodiscard]] std::span<const MaskWord> digit_row() const { return digit_row_; }
   [[nodiscard]] int32_t n_digit_tokens() const { return n_digit_tokens_; }
@@ -95,8 +100,11 @@ class Vocabulary {
   FlatMap fan_index_;  // node -> fans_
   void find_digit_nodes();
   void find_fans();
+  void find_text_tokens();
   std::vector<int32_t> same_bytes_;  // empty: no two tokens are equal
-  std::vector<MaskWord> free_row_, digit_row_;
+  std::vector<MaskWord> free_row_, digit_row_, text_row_;
+  std::array<uint32_t, 257> with_byte_from_{};  // of with_byte_
+  std::vector<int32_t> with_byte_;              // tokens
   StringTokens strings_;
 };
 

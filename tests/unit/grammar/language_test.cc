@@ -424,5 +424,86 @@ TEST(Language, AutomataCombineWithTheRest) {
   EXPECT_TRUE(languages.is_empty(languages.except(both, by_5)));
 }
 
+Lang ascii(Languages& languages, char first, char last) {
+  return languages.bytes(static_cast<uint8_t>(first), static_cast<uint8_t>(last));
+}
+
+TEST(LanguageCounts, TellsClassesWithLimitsApart) {
+  Languages languages;
+  const Lang letters = ascii(languages, 'a', 'z');
+  const auto counted = languages.counted(languages.repeat(letters, 2, 64));
+  ASSERT_TRUE(counted.has_value());
+  EXPECT_EQ(counted->body, languages.repeat(letters, 0, -1));
+  EXPECT_EQ(counted->min, 2);
+  EXPECT_EQ(counted->max, 64);
+  EXPECT_FALSE(languages.counted(languages.repeat(letters, 0, -1)).has_value());
+  EXPECT_FALSE(languages.counted(languages.repeat(languages.text("ab"), 2, 64)).has_value());
+  const Lang any = languages.chars(CharSet::all());
+  const Lang both[] = {languages.repeat(letters, 3, -1), languages.repeat(any, 1, 9)};
+  const auto common = languages.counted(languages.all_of(both));
+  ASSERT_TRUE(common.has_value());
+  EXPECT_EQ(common->body, languages.repeat(letters, 0, -1));
+  EXPECT_EQ(common->min, 3);
+  EXPECT_EQ(common->max, 9);
+}
+
+TEST(LanguageCounts, KnowsWhereEveryLengthIsThere) {
+  Languages languages;
+  const Lang a = languages.text("a"), ab = languages.text("ab");
+  EXPECT_EQ(languages.chars_at_least(kAnyText), 0);
+  EXPECT_EQ(languages.chars_at_least(languages.repeat(a, 3, -1)), 3);
+  EXPECT_EQ(languages.chars_at_least(languages.repeat(languages.text("é"), 3, -1)), 3);
+  EXPECT_EQ(languages.chars_at_least(languages.repeat(a, 3, 9)), -1);
+  EXPECT_EQ(languages.chars_at_least(languages.repeat(ab, 0, -1)), -1);  // even ones only
+  const Lang words[] = {languages.repeat(a, 1, -1), languages.text(" ")};
+  const Lang some[] = {languages.repeat(languages.concat(words), 0, 49), languages.repeat(a, 1, -1)};
+  EXPECT_EQ(languages.chars_at_least(languages.concat(some)), 1);
+}
+
+TEST(LanguageCounts, BoundsHoldTheLanguage) {
+  Languages languages;
+  const Lang ab = languages.text("ab");
+  const Lang parts[] = {languages.repeat(ab, 0, 40), languages.text("c")};
+  const Lang other_parts[] = {languages.repeat(ab, 0, 39), languages.text("c")};
+  const Languages::Bounds bounds = languages.bounds(languages.concat(parts), 4);
+  const Languages::Bounds other = languages.bounds(languages.concat(other_parts), 4);
+  EXPECT_EQ(bounds.low, other.low);
+  EXPECT_EQ(bounds.high, other.high);
+  for (int n = 0; n < 45; ++n) {
+    std::string text;
+    for (int i = 0; i < n; ++i) text += "ab";
+    text += "c";
+    EXPECT_EQ(languages.accepts(languages.concat(parts), text), n <= 40);
+    EXPECT_EQ(languages.accepts(bounds.low, text), n <= 4);
+    EXPECT_TRUE(languages.accepts(bounds.high, text));
+  }
+  const Lang plain = languages.repeat(ab, 0, -1);
+  EXPECT_EQ(languages.bounds(plain, 4).low, plain);
+  EXPECT_EQ(languages.bounds(plain, 4).high, plain);
+}
+
+TEST(LanguageCounts, SearchesTakeEveryText) {
+  Languages languages;
+  const auto search = [&](std::string_view text, bool at_end) {
+    const Lang parts[] = {kAnyText, languages.text(text), at_end ? kEmptyText : kAnyText};
+    return languages.concat(parts);
+  };
+  EXPECT_TRUE(languages.takes_every_text(search("ab", false)));
+  EXPECT_TRUE(languages.takes_every_text(search("ab", true)));
+  EXPECT_FALSE(languages.takes_every_text(languages.text("ab")));
+  const Lang one_end[] = {search("ab", false), search("c", true)};
+  EXPECT_TRUE(languages.takes_every_text(languages.all_of(one_end)));
+  const Lang two_ends[] = {search("ab", true), search("c", true)};
+  EXPECT_FALSE(languages.takes_every_text(languages.all_of(two_ends)));
+}
+
+TEST(LanguageCounts, CommonTextsNeedCommonBytes) {
+  Languages languages;
+  const Lang digits = languages.repeat(ascii(languages, '0', '9'), 0, -1);
+  const Lang parts[] = {kAnyText, languages.text("T"), kAnyText};
+  const Lang both[] = {digits, languages.concat(parts)};
+  EXPECT_EQ(languages.all_of(both), kNothing);
+}
+
 }  // namespace
 }  // namespace deepinfer::grammar

@@ -159,5 +159,17 @@ TEST(Vocabulary, RefusesWhatCannotBe) {
   EXPECT_TRUE(build({"a", std::string(5000, 'x')}, {}, 2).ok());  // the long one is never allowed
 }
 
+TEST(Vocabulary, KnowsTextAndTheTokensWithAByte) {
+  const std::vector<std::string_view> tokens = {"a<", "", "\xC3", "\xA9", "<<b>", "\xC3(", "x"};
+  const auto made = Vocabulary::build(tokens, {}, 7);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ((*made)->text_row()[0], MaskWord{0b1010101});
+  const auto with = (*made)->tokens_with('<');
+  ASSERT_TRUE(with.has_value());
+  EXPECT_EQ(std::vector<int32_t>(with->begin(), with->end()), (std::vector<int32_t>{0, 4}));
+  EXPECT_TRUE((*made)->tokens_with('|')->empty());
+  EXPECT_FALSE((*made)->tokens_with('a').has_value());
+}
+
 }  // namespace
 }  // namespace deepinfer::grammar
