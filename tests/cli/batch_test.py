@@ -89,7 +89,8 @@ BAD_LINES = [
     ('{"messages":[{"role":"user","content":"x"}],"no_special":true}', ["no_special"]),
     ('{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a/b"}}]}]}', ["images"]),
     ('{"prompt":"x","tools":[]}', ["tools goes with messages"]),
-    ('{"prompt":"x","json_schema":{}}', ["json_schema", "not available"]),
+    ('{"prompt":"x","image":"a.png"}', ["image", "not available"]),
+    ('{"prompt":"x","regex":1}', ["regex", "a string"]),
     ('{"tokens":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}', ["33 tokens", "32"]),
 ]
 
