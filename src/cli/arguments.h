@@ -108,6 +108,7 @@ struct GrammarCheckArguments {
   std::optional<std::string> input;
   bool raw = false;  // instances as they are, not written compact
   bool json = false;
+  bool masks = false;   // rows in the answer
   int32_t n_walks = 0;  // random texts to be made
   int32_t n_walk_bytes = 400;
   uint64_t seed = 0;

@@ -82,6 +82,9 @@ Result<Arguments> parse_check(std::span<const std::string> words, const Environm
   table.add({"--input", "F", "lines {\"name\",\"schema\",\"tests\":[{\"valid\",\"data\"}]}; - is standard input",
              set_name(a.input)});
   table.add({"--json", "", "the answer as a JSON object (always so with --input)", set_flag(a.json)});
+  table.add({"--masks", "",
+             "with --json or --input: the rows of masks along each text, as hexadecimal words of 64 tokens",
+             set_flag(a.masks)});
   table.add({"--walk", "N", "make N random texts under each constraint (0)", set_integer(a.n_walks, 0, kWalksMax)});
   table.add({"--walk-bytes", "N", "from this length on a random text is brought to its end (400)",
              set_integer(a.n_walk_bytes, 0, 1'000'000)});
@@ -97,6 +100,7 @@ Result<Arguments> parse_check(std::span<const std::string> words, const Environm
     return bad_usage("exactly one of --json-schema, --regex, --ebnf, --json-object and --input is needed");
   if (a.input && !a.instances.empty())
     return bad_usage("--instance does not go with --input, whose lines have \"tests\"");
+  if (a.masks && !a.json && !a.input) return bad_usage("--masks needs --json or --input");
   if (a.raw && a.instances.empty()) return bad_usage("--raw needs --instance");
   if (const Status status = check_constraint(table, a.constraint, a.input.has_value()); !status.ok())
     return status.error();

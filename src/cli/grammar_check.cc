@@ -30,6 +30,7 @@ struct Answer {
   double compile_us = 0;
   std::vector<bench::Replay> results;
   std::vector<std::string> walks, stuck_walks;  // random texts; why there is none
+  std::vector<Json> masks;                      // of --masks, per text
   bench::GrammarTimes times;
 };
 
@@ -67,6 +68,7 @@ std::string json_line(const Answer& answer) {
   object["mask_us"] = times_of(answer.times.mask);
   object["descriptor_us"] = times_of(answer.times.descriptor);
   object["advance_us"] = times_of(answer.times.advance);
+  if (!answer.masks.empty()) object["masks"] = answer.masks;
   if (!answer.walks.empty()) object["walks"] = answer.walks;
   if (!answer.stuck_walks.empty()) object["stuck_walks"] = answer.stuck_walks;
   return line_of(object);
@@ -92,6 +94,8 @@ class GrammarCheck {
  private:
   Result<Answer> answer(std::optional<std::string> name, const grammar::Constraint& constraint,
                         const std::vector<std::string>& texts);
+  [[nodiscard]] Json masks_along(const std::shared_ptr<grammar::CompiledGrammar>& compiled,
+                                 const std::string& text) const;
   void add_walks(Answer& answer);
   [[nodiscard]] Result<std::string> instance(const std::string& file, bool is_json) const;
   std::string answer_line(const std::string& line, bool* ok);
@@ -118,9 +122,32 @@ Result<Answer> GrammarCheck::answer(std::optional<std::string> name, const gramm
     if (!result.ok()) return result.error();
     tell_problems(*result, answer.name.value_or(""), answer.results.size());
     answer.results.push_back(*std::move(result));
+    if (arguments_.masks) answer.masks.push_back(masks_along(answer.compiled.grammar, text));
   }
   add_walks(answer);
   return answer;
+}
+
+/// The mask in front of each token as far as they are allowed, and behind the last: [[the token, the row], ...].
+Json GrammarCheck::masks_along(const std::shared_ptr<grammar::CompiledGrammar>& compiled,
+                               const std::string& text) const {
+  const Result<std::vector<int32_t>> tokens = model_.tokenizer.encode(text, false);
+  Json masks = Json::array();
+  grammar::Matcher matcher(compiled);
+  std::vector<grammar::MaskWord> row(static_cast<size_t>(model_.vocabulary->n_words()));
+  for (size_t i = 0; tokens.ok() && i <= tokens->size(); ++i) {
+    matcher.mask().fill(row);
+    std::string words;
+    for (const grammar::MaskWord word : row) {
+      char hex[17];
+      std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(word));
+      words += hex;
+    }
+    const int32_t token = i < tokens->size() ? (*tokens)[i] : -1;
+    masks.push_back({token, std::move(words)});
+    if (token < 0 || !matcher.advance(token)) break;
+  }
+  return masks;
 }
 
 void GrammarCheck::add_walks(Answer& answer) {
