@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from train_mini.data import parts, render, tokenizer  # noqa: E402
+from train_mini.data import evaluation, parts, render, tokenizer  # noqa: E402
 from train_mini.data.carried import TextPart  # noqa: E402
 from train_mini.data.codec import Codec  # noqa: E402
 from train_mini.data.fetch import DataError  # noqa: E402
@@ -21,6 +22,7 @@ from train_mini.data.tasks import (
     FAMILIES,
     arithmetic,
     attributes,
+    copying,
     extraction,
     facts,
     layouts,
@@ -29,6 +31,7 @@ from train_mini.data.tasks import (
     passages,
     tool_parts,
     tools,
+    wordings,
     world,
 )  # noqa: E402
 
@@ -260,6 +263,61 @@ def test_no_held_out_wording_is_trained_under_another_index():
     for name, _, plan in passages.PLANS:
         assert len(plan) == len(passages._NAMES[name][1])
         assert all(len(set(passages._questions(name, fact))) == len(passages._questions(name, fact)) for fact in plan)
+
+
+COMPOSED = [
+    ("attribute-statement", attributes.STATEMENTS, wordings.statement, "akv"), ("attribute-question", attributes.QUESTIONS, wordings.question, "ak"), ("repeat", copying._REPEAT, wordings.repeat, "t"),
+    ("quote", copying._QUOTE, wordings.quote, "tn"), ("form", copying._FORMS, wordings.form, "fv"), ("continue", copying._CONTINUE, wordings.carry_on, "t"),
+    ("extract-words", extraction._WORDS, wordings.extract_words, "kt"), ("extract-plain", extraction._PLAIN, wordings.extract_plain, "t"), ("needle-head", needle._HEADS, wordings.around_text, "tq"),
+    ("qa-head", passages._HEADS, wordings.around_text, "tq"), ("method", tools._METHOD_FORMS, wordings.method_form, "da"), ("tool-phrase", tool_parts._PHRASES, wordings.tool_phrase, "wv"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("family, options, compose, names", COMPOSED, ids=[c[0] for c in COMPOSED])
+def test_composed_wordings_have_their_placeholders_and_are_never_held_out(family, options, compose, names, small_world):
+    draw = world.Draw(small_world, random.Random(3))
+    held_out = {options[i] for i in world.split_templates(family, len(options))[1]}
+    texts = {draw.wording(family, options, compose, 0.9) for _ in range(1500)}
+    assert not texts & held_out and len(texts) > 60
+    for text in texts:
+        assert all(text.count("{" + name + "}") == 1 for name in names), text
+        assert not set("{}") & set(text.format(**dict.fromkeys("akvtnfdqCcw", "x"))), text
+
+
+def test_evaluation_never_sees_composed_wordings_or_invented_words(small_world):
+    for grade in (world.KNOWN, world.NEW):
+        draw = world.Draw(small_world, random.Random(3), grade)
+        assert all(draw.wording("repeat", copying._REPEAT, wordings.repeat, 1.0) in copying._REPEAT for _ in range(100))
+        assert all(draw.entity("nouns") in small_world.lists["nouns"][1] for _ in range(100))
+    training = world.Draw(small_world, random.Random(3))
+    invented = {w for w in (training.entity("nouns") for _ in range(300)) if w not in small_world.lists["nouns"][0]}
+    assert 20 < len(invented) and not any(map(world.is_test_entity, invented))
+
+
+@pytest.mark.parametrize("layout", layouts._MORE_LAYOUTS)
+def test_layouts_of_the_training_keep_every_value(layout, small_world):
+    draw = world.Draw(small_world, random.Random(3))
+    pairs = [("door colour", "navy"), ("index", "4711"), ("owner", "Ann Barner")]
+    for _ in range(50):
+        text = layout(draw, "file", pairs)
+        assert all(v in text and k.replace(" ", "") in re.sub("[ _]", "", text.lower()) for k, v in pairs), text
+
+
+def test_several_questions_at_once_are_answered_line_by_line(small_world):
+    draw = world.Draw(small_world, random.Random(9))
+    for _ in range(50):
+        needles = needle._needles(draw, 5)
+        sample = needle._all_at_once(draw, " ".join(n[0] for n in needles), needles)
+        asked = asked_text(sample)
+        expected = sorted((asked.index(n[1]), n[2]) for n in needles if n[1] in asked)
+        assert [value for _, value in expected] == sample.messages[-1]["content"].split("\n")
+
+
+def test_held_out_texts_are_of_the_held_out_part(tmp_path, small_world):
+    assert evaluation.write_texts(tmp_path / "texts.jsonl", small_world, 1, per_domain=3, tokens=20) == 9
+    lines = [json.loads(line) for line in (tmp_path / "texts.jsonl").read_text().splitlines()]
+    assert [line["domain"] for line in lines] == [d for d in evaluation.TEXT_DOMAINS for _ in range(3)]
+    assert all((CODE if line["domain"] == "code" else TEXT).startswith(line["text"]) and line["text"] for line in lines)
 
 
 def test_sentences_joined_by_blanks_can_be_told_apart():

@@ -51,6 +51,19 @@ def test_all_stages_ran(trained):
     assert len(stored["temperatures"]) == 5
 
 
+def test_drafts_are_counted_by_domain(trained):
+    log = [json.loads(line) for line in (trained / "run/log.jsonl").read_text().splitlines()]
+    (line,) = [line for line in log if line["stage"] == "calibration" and "rounds" in line]
+    assert sum(group["rounds"] for group in line["domains"].values()) == line["rounds"]
+    run = train.Run(arguments(trained))
+    run.data.parts[0].name, run.data.parts[1].name = "code", "literature"
+    got = run.by_domain(np.array([2, 4, 3]), np.array([0, 0, 1]))
+    assert got == {
+        "code and JSON": {"accepted_length": 3.0, "rounds": 2},
+        "prose": {"accepted_length": 3.0, "rounds": 1},
+    }
+
+
 def test_reference_reads_the_export(trained):
     """tools/reference on the exported folder and the trainer's own rounding of its parameters: the same logits."""
     tokens = random_tokens(40, 512)

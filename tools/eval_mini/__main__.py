@@ -3,8 +3,9 @@
     python -m tools.eval_mini --model models/mini --cases cases.jsonl --texts held_out.jsonl --out DIR
 
 `cases.jsonl` comes from `python -m tools.train_mini.data eval`: a line a case, {"id", "family", "grade", "request" (a Chat
-Completions body), "answer", "check"}; needle cases have "length" and "depth" too. `held_out.jsonl`: {"domain", "text"} a line.
-DIR gets results.json, table.md and picture.png. Greedy, but for the format test, which samples at temperature 1.
+Completions body), "answer", "check"}; needle cases have "length" and "depth" too. `held_out.jsonl`: {"domain", "text"} a line, from
+`python -m tools.train_mini.data held-out`. `--drafts` is the trainer's log.jsonl: its calibration line has the drafter's part.
+DIR gets results.json, table.md and picture.svg. Greedy, but for the format test, which samples at temperature 1.
 Errors end it by name: a case with an unknown check, a body the engine refuses, a file that lacks a family.
 """
 
@@ -15,6 +16,7 @@ import pathlib
 import sys
 
 from . import checks, report
+from .picture import picture
 from .program import Program
 
 FAMILIES = ("chat", "passages", "extraction", "tools", "needle", "arithmetic", "facts", "copying", "coding")
@@ -66,33 +68,48 @@ def format_test(program, cases):
     return {"share": sum(map(checks.is_well_formed, choices)) / len(choices), "n": len(choices)}
 
 
+def limited(cases, limit, needle_limit):
+    """The first cases of each kind."""
+    seen = collections.Counter()
+    kept = []
+    for case in cases:
+        kind = tuple(case.get(key) for key in ("family", "grade", "check", "length", "depth", "kind"))
+        seen[kind] += 1
+        bound = needle_limit if case["family"] == "needle" else limit
+        if bound is None or seen[kind] <= bound:
+            kept.append(case)
+    return kept
+
+
+def drafts(log):
+    """The calibration line of a training log: accepted lengths and calibration errors."""
+    lines = [line for line in read_lines(log) if line.get("stage") == "calibration"]
+    if not lines:
+        sys.exit(f"{log}: no line of the calibration; the run is not finished")
+    return {key: lines[-1][key] for key in ("accepted_length", "rounds", "domains", "ece_after")}
+
+
 def main():
     parser = argparse.ArgumentParser(prog="python -m tools.eval_mini", description=__doc__.split("\n")[0])
     parser.add_argument("--model", required=True)
     parser.add_argument("--cases", required=True)
     parser.add_argument("--texts", help="held-out texts for bits per byte")
-    parser.add_argument("--drafts", help="JSON of the drafter's accepted lengths and calibration, from the trainer")
+    parser.add_argument("--drafts", help="log.jsonl of the training run: accepted lengths and calibration of the drafter")
     parser.add_argument("--out", required=True)
     parser.add_argument("--program", default="build/deepinfer")
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--limit", type=int, help="cases of each family and grade (all)")
+    parser.add_argument("--limit", type=int, help="cases of each family, grade, check and kind (all)")
+    parser.add_argument("--needle-limit", type=int, help="cases of each length, depth and grade (all)")
     parser.add_argument("--format-samples", action=argparse.BooleanOptionalAction, default=True)
     arguments = parser.parse_args()
     program = Program(arguments.program, arguments.model, arguments.threads)
     cases = read_cases(arguments.cases)
-    if arguments.limit:
-        seen = collections.Counter()
-        kept = []
-        for case in cases:
-            kind = (case["family"], case["grade"], case["check"], case.get("length"), case.get("depth"), case.get("kind"))
-            seen[kind] += 1
-            if seen[kind] <= arguments.limit:
-                kept.append(case)
-        cases = kept
+    cases = limited(cases, arguments.limit, arguments.needle_limit)
     results = run_cases(program, cases)
     summary = {
         "families": by(results, "family", "grade", "check"),
-        "arithmetic": by([result for result in results if result["kind"]], "kind"),
+        "arithmetic": by([result for result in results if result["kind"]], "kind", "grade"),
+        "needle_grades": by([result for result in results if result["family"] == "needle"], "length", "grade"),
         "needle": by([result for result in results if result["family"] == "needle"], "length", "depth"),
         "well_formed": share(results, "well_formed"),
     }
@@ -104,12 +121,12 @@ def main():
             domains[line["domain"]].append(line["text"])
         summary["bits_per_byte"] = {domain: program.bits_per_byte(texts) for domain, texts in sorted(domains.items())}
     if arguments.drafts:
-        summary["drafts"] = json.loads(pathlib.Path(arguments.drafts).read_text())
+        summary["drafts"] = drafts(arguments.drafts)
     folder = pathlib.Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(json.dumps({"summary": summary, "cases": results}, ensure_ascii=False, indent=1))
     (folder / "table.md").write_text(report.table(summary))
-    report.picture(summary, folder / "picture.png")
+    (folder / "picture.svg").write_text(picture(summary))
     print(report.table(summary))
 
 

@@ -1,4 +1,4 @@
-"""The table and the picture of an evaluation."""
+"""The table of an evaluation."""
 
 
 def percent(share):
@@ -13,6 +13,19 @@ def table(summary):
     lines.append(f"| answers that keep the format (greedy) | {percent(summary['well_formed'])} | |")
     if "format" in summary:
         lines.append(f"| answers that keep the format (temperature 1) | {percent(summary['format']['share'])} | {summary['format']['n']} |")
+    if summary.get("needle_grades"):
+        lengths = sorted({int(key.split()[0]) for key in summary["needle_grades"]})
+        lines += ["", "| needle, tokens | known | new | cases |", "| --- | --- | --- | --- |"]
+        for length in lengths:
+            known, new = (summary["needle_grades"].get(f"{length} {grade}") for grade in ("known", "new"))
+            shares = [percent(entry and entry["share"]) for entry in (known, new)]
+            lines.append(f"| {length} | {' | '.join(shares)} | {sum(entry['n'] for entry in (known, new) if entry)} |")
+    if "drafts" in summary:
+        drafts = summary["drafts"]
+        lines += ["", "| drafts of | accepted length | rounds |", "| --- | --- | --- |"]
+        lines += [f"| {name} | {entry['accepted_length']:.2f} | {entry['rounds']} |" for name, entry in drafts["domains"].items()]
+        lines += [f"| all | {drafts['accepted_length']:.2f} | {drafts['rounds']} |", "", "| position | calibration error |", "| --- | --- |"]
+        lines += [f"| {i} | {percent(error)} |" for i, error in enumerate(drafts["ece_after"], 1)]
     if "bits_per_byte" in summary:
         lines += ["", "| held-out text | bits per byte |", "| --- | --- |"]
         lines += [f"| {domain} | {value:.3f} |" for domain, value in summary["bits_per_byte"].items()]
@@ -33,30 +46,3 @@ def entry_at(needle, length, depth):
         if int(a) == length and float(b) == depth:
             return entry["share"]
     return None
-
-
-def picture(summary, path):
-    """Share right by family, and needle recall over length and depth."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(12, 5), width_ratios=(3, 2))
-    names = list(summary["families"])
-    left.barh(names, [100 * summary["families"][name]["share"] for name in names], color="#4878a8")
-    left.set_xlim(0, 100)
-    left.set_xlabel("% right")
-    left.invert_yaxis()
-    lengths = sorted({int(key.split()[0]) for key in summary["needle"]})
-    depths = sorted({float(key.split()[1]) for key in summary["needle"]})
-    grid = [[100 * (entry_at(summary["needle"], length, depth) or 0) for depth in depths] for length in lengths]
-    image = right.imshow(grid, vmin=0, vmax=100, aspect="auto", cmap="viridis")
-    right.set_xticks(range(len(depths)), [f"{depth:g}" for depth in depths])
-    right.set_yticks(range(len(lengths)), lengths)
-    right.set_xlabel("depth")
-    right.set_ylabel("length, tokens")
-    right.set_title("needle recall, %")
-    figure.colorbar(image, ax=right)
-    figure.tight_layout()
-    figure.savefig(path, dpi=100)

@@ -41,10 +41,16 @@ from .trainer import RATES, StepResult, Trainer
 
 CHECKPOINT_SECONDS = 300
 WARMUP_STEPS = 200
-DENSE_SHARE = 0.55  # of the backbone's schedule, all entries attended
-FINAL_SHARE = 0.22  # of the backbone's schedule, the final phase
-DECAY_SHARE = 0.40  # of a schedule, the linear way to zero
-ANSWER_WEIGHT = 4.0  # of the loss on what an assistant says in a task; elsewhere it is 1
+DENSE_SHARE = 0.45  # of the backbone's schedule, all entries attended
+FINAL_SHARE = 0.27  # of the backbone's schedule, the final phase
+DECAY_SHARE = 0.45  # of a schedule, the linear way to zero
+ANSWER_WEIGHT = 4.0  # of the loss on what an assistant says in a task; on text it is 1
+CONTEXT_WEIGHT = 0.3  # of the loss on the rest of a task in the main phase, mostly unforeseeable; 0 in the final one
+DRAFT_DOMAINS: dict[str, list[str]] = {  # data parts by what their text is like; the last one is the rest
+    "code and JSON": ["code", "tasks-coding", "tasks-extraction", "tasks-tools"],
+    "prose": ["literature", "docs", "glosses"],
+    "other tasks": [],
+}
 STAGES = ("backbone", "text", "drafter", "calibration", "done")
 
 
@@ -105,7 +111,7 @@ class Run:
         args.run.mkdir(parents=True, exist_ok=True)
         self.log_file = args.run / "log.jsonl"
         self.stage, self.step, self.tokens, self.spent = "backbone", 0, 0, 0.0
-        self.own_text: list[tuple[Tensor, int, bool]] = []  # document, length of its prompt, greedy
+        self.own_text: list[tuple[Tensor, int, bool, int]] = []  # document, length of its prompt, greedy, data part
         self.temperatures: dict[str, Any] | None = None
         self.last_save = time.monotonic()
         self.tallies: deque[Counter[tuple[str, str]]] = deque(maxlen=10)
@@ -174,7 +180,7 @@ class Run:
         return Sampler(
             self.data, phase, a.rows, a.final_length if final else a.length, a.seed, c.top["bos_token_id"],
             c.top["pad_token_id"], c.sliding_window, answer_weight=ANSWER_WEIGHT,
-            context_weight=0.0 if final else 1.0, replay_share=0.5 if final else 0.0,
+            context_weight=0.0 if final else CONTEXT_WEIGHT, replay_share=0.5 if final else 0.0,
         )  # fmt: skip
 
     def backbone(self) -> None:
@@ -232,12 +238,14 @@ class Run:
         with torch.no_grad():
             return model, model.prepare(self.trainer.parameters, model.specs.all())
 
-    def text_prompts(self, count: int, g: np.random.Generator) -> list[list[int]]:
-        """Beginnings of training documents: up to the answer in tasks, some tokens of text."""
-        shares = np.array([p.weights["final"] for p in self.data.parts])
-        prompts = []
+    def text_prompts(self, count: int, g: np.random.Generator) -> tuple[list[list[int]], list[int]]:
+        """Beginnings of training documents, with their parts: up to the answer in tasks, some tokens of text."""
+        shares = np.array([p.weights["main"] + p.weights["final"] for p in self.data.parts])
+        prompts: list[list[int]] = []
+        numbers: list[int] = []
         while len(prompts) < count:
-            part = self.data.parts[g.choice(len(shares), p=shares / shares.sum())]
+            number = int(g.choice(len(shares), p=shares / shares.sum()))
+            part = self.data.parts[number]
             tokens, mask = part.document(int(g.integers(part.n_documents)))
             if part.kind == "tasks":
                 end = int(mask.argmax()) if mask.any() and not mask.all() else 8
@@ -245,7 +253,8 @@ class Run:
                 end = int(g.integers(4, 65))
             if end < self.args.text_length * 3 // 4:
                 prompts.append(tokens[: max(end, 1)].tolist())
-        return prompts
+                numbers.append(number)
+        return prompts, numbers
 
     def text(self) -> None:
         model, w = self.eager_model()
@@ -253,7 +262,7 @@ class Run:
         eos = self.config.top["eos_token_id"]
         while True:
             g = np.random.default_rng([self.args.seed, 3, wave])
-            prompts = self.text_prompts(self.args.text_sequences, g)
+            prompts, numbers = self.text_prompts(self.args.text_sequences, g)
             temperature = torch.from_numpy(g.choice([0.0, 0.0, 0.7, 1.0], len(prompts)).astype(np.float32))
             out = generate(
                 model,
@@ -264,12 +273,12 @@ class Run:
                 self.args.seed + wave,
                 self.device,
             ).cpu()
-            for row, prompt, t in zip(out, prompts, temperature.tolist()):
+            for row, prompt, t, number in zip(out, prompts, temperature.tolist(), numbers):
                 (ends,) = (row[len(prompt) :] == eos).nonzero(as_tuple=True)
                 length = len(prompt) + int(ends[0]) + 1 if len(ends) else len(row)
-                self.own_text.append((row[:length].to(torch.int16), len(prompt), t == 0))
+                self.own_text.append((row[:length].to(torch.int16), len(prompt), t == 0, number))
             wave += 1
-            made = sum(len(t) - n for t, n, _ in self.own_text)
+            made = sum(len(t) - n for t, n, *_ in self.own_text)
             self.log(waves=wave, tokens=made, seconds=time.monotonic() - began)
             spent = time.monotonic() - began
             if spent + spent / wave > 60 * self.args.text_minutes or wave >= self.args.max_waves:
@@ -287,10 +296,11 @@ class Run:
         packer = Packer(a.rows // a.length, a.length, c.top["pad_token_id"])
         misses = 0
         while misses < 20 and packer.free.max() >= 64:
-            tokens, n_prompt, _ = pool[int(g.integers(len(pool)))]
+            tokens, n_prompt, _, part = pool[int(g.integers(len(pool)))]
             tokens = tokens.numpy().astype(np.int64)
             counted = np.arange(len(tokens)) >= n_prompt
-            misses = 0 if packer.place(tokens[: a.length], counted[: a.length], 0, may_cut=False) else misses + 1
+            placed = packer.place(tokens[: a.length], counted[: a.length], 0, may_cut=False, part=part)
+            misses = 0 if placed else misses + 1
         return packer.batch(c.sliding_window)
 
     def drafter(self) -> None:
@@ -312,7 +322,7 @@ class Run:
 
     def calibration(self) -> None:
         model, w = self.eager_model()
-        logits, accepted = [], []
+        logits, accepted, parts = [], [], []
         slots = self.config.dspark_block_size
         for i in range(self.args.calibration_batches):
             batch = self.own_batch(i, held_out=True).to(self.device)
@@ -328,6 +338,7 @@ class Run:
             c, ok = greedy_rounds(model, w, batch.rows, out.taps, out.hidden, anchors)
             logits.append(c)
             accepted.append(ok)
+            parts.append(batch.notes.part[anchors.cpu().numpy()])
         all_logits, all_accepted = torch.cat(logits), torch.cat(accepted)
         temperatures, before, after = fit_temperatures(all_logits, all_accepted)
         lengths = 1 + all_accepted.sum(1).float()
@@ -335,7 +346,19 @@ class Run:
         self.log(
             temperatures=[round(t, 3) for t in temperatures], ece_before=[round(x, 4) for x in before],
             ece_after=[round(x, 4) for x in after], accepted_length=lengths.mean().item(), rounds=len(lengths),
+            domains=self.by_domain(lengths.cpu().numpy(), np.concatenate(parts)),
         )  # fmt: skip
+
+    def by_domain(self, lengths: np.ndarray, parts: np.ndarray) -> dict[str, dict[str, float]]:
+        """Accepted length and number of rounds: code and JSON, prose, other tasks."""
+        names = np.array([p.name for p in self.data.parts])[parts]
+        listed = [name for members in DRAFT_DOMAINS.values() for name in members]
+        groups = {}
+        for domain, members in DRAFT_DOMAINS.items():
+            mine = lengths[np.isin(names, members) if members else ~np.isin(names, listed)]
+            if len(mine):
+                groups[domain] = {"accepted_length": round(float(mine.mean()), 3), "rounds": len(mine)}
+        return groups
 
 
 def load_state(path: Path) -> dict[str, Any]:
@@ -353,14 +376,14 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json the data was made with")
     parser.add_argument("--run", type=Path, required=True, help="checkpoints and log")
     parser.add_argument("--out", type=Path, help="released-format result")
-    parser.add_argument("--minutes", type=float, default=18, help="of the backbone")
-    parser.add_argument("--text-minutes", type=float, default=2.5)
-    parser.add_argument("--drafter-minutes", type=float, default=4)
+    parser.add_argument("--minutes", type=float, default=19.4, help="of the backbone")
+    parser.add_argument("--text-minutes", type=float, default=1.2)
+    parser.add_argument("--drafter-minutes", type=float, default=3.5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rows", type=int, default=65_536, help="tokens of a step")
     for name in ("muon", "adam", "index"):
         parser.add_argument(f"--{name}-rate", type=float, help=f"learning rate of the backbone ({RATES[name]})")
-    parser.add_argument("--length", type=int, default=2048, help="sequence length of the main phase")
+    parser.add_argument("--length", type=int, default=4096, help="sequence length of the main phase")
     parser.add_argument("--final-length", type=int, default=8192)
     parser.add_argument("--text-sequences", type=int, default=2048)
     parser.add_argument("--text-length", type=int, default=640)

@@ -26,7 +26,7 @@ from .specs import initial_parameters
 
 RATES = {"muon": 6e-3, "adam": 4e-3, "table": 1e-2, "index": 1e-2, "decay": 0.05}
 BIAS_RATE = 2e-3
-PROBES_PER_2048 = 32
+PROBES_PER_2048 = 48
 
 
 @dataclass

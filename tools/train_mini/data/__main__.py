@@ -21,7 +21,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tools.train_mini.data", description="Training data of the mini model")
-    parser.add_argument("command", choices=["text", "vocab", "tasks", "eval", "check"])
+    parser.add_argument("command", choices=["text", "vocab", "tasks", "eval", "held-out", "check"])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--carried", type=Path, help="folder that `text` wrote")
     parser.add_argument("--cache", type=Path, default=Path("/tmp/deepinfer-data-cache"), help="downloaded packages")
@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--cases", type=int, default=500, help="a family and grade")
     options = parser.parse_args()
-    if options.command in ("tasks", "eval") and options.carried is None:
+    if options.command in ("tasks", "eval", "held-out") and options.carried is None:
         parser.error(f"{options.command} needs --carried")
     start = time.monotonic()
     try:
@@ -61,6 +61,8 @@ def _run(o: argparse.Namespace) -> str:
 
     if o.command == "tasks":
         return "fingerprint " + generate.write_all(o.carried, o.out, o.model, o.program, o.tokens, o.seed, o.workers)
+    if o.command == "held-out":
+        return f"{evaluation.write_texts(o.out, generate.load_world(o.carried, o.model), o.seed)} texts"
     return f"{evaluation.write(o.out, generate.load_world(o.carried, o.model), o.seed, o.cases)} cases"
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 # Parts of the mix: epochs follow from weights (shares of the tokens seen) and the unique tokens of each part.
 PARTS = {
     # name: (weight in the main phase, weight in the final phase)
-    "literature": (0.07, 0.08),
-    "glosses": (0.03, 0.01),
-    "docs": (0.13, 0.16),
-    "api": (0.04, 0.0),
-    "code": (0.18, 0.0),
+    "literature": (0.06, 0.05),
+    "glosses": (0.02, 0.01),
+    "docs": (0.10, 0.07),
+    "api": (0.02, 0.0),
+    "code": (0.12, 0.03),
 }
-TASKS_WEIGHTS = (0.55, 0.75)
+TASKS_WEIGHTS = (0.68, 0.84)
 HELDOUT_PERMILLE = 40  # of documents, by hash of their text
 
 

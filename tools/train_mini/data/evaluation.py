@@ -21,6 +21,7 @@ from .tasks.world import KNOWN, NEW, Draw, World
 NEEDLE_LENGTHS = (256, 1024, 2048, 4096, 7800)
 NEEDLE_DEPTHS = tuple(i / 10 for i in range(10))
 CASES = 500
+TEXT_DOMAINS = ("literature", "docs", "code")
 _TRIES = 30
 
 
@@ -47,6 +48,17 @@ def records(world: World, seed: int, cases: int) -> Iterator[dict[str, Any]]:
                         break
                 seen.add(key)
                 yield {"id": f"{family}-{grade}-{i}", "family": family, "grade": grade, **note, **record}
+
+
+def write_texts(path: Path, world: World, seed: int, per_domain: int = 24, tokens: int = 900) -> int:
+    """Held-out text for bits per byte, a line each: {"domain", "text"}."""
+    rng = random.Random(zlib.crc32(f"texts:{seed}".encode()))
+    with path.open("w", encoding="utf-8") as file:
+        for domain in TEXT_DOMAINS:
+            for _ in range(per_domain):
+                record = {"domain": domain, "text": world.corpus.document(rng, domain, True, tokens)}
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return per_domain * len(TEXT_DOMAINS)
 
 
 def _case(draw: Draw, family: str, i: int, cases: int) -> tuple[Sample, dict[str, Any]]:

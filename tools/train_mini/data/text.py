@@ -222,8 +222,11 @@ with an expression, an instruction with a place): then the whole wording is held
 What has to be learned is copying over a distance: needle and copying have look-up drills (`tasks/lookup.py`: many
 questions about one random list, table or text), needle texts have up to 40 needles with a question each, extraction
 documents are laid out piece by piece (`tasks/layouts.py`) with invented fields, and tools are put together from verbs,
-things and parameters (`tasks/tool_parts.py`), so that names and labels have to be read. Drills and further turns are
-training only. Every case of the evaluation can be answered from its request, or from the fact table.
+things and parameters (`tasks/tool_parts.py`), so that names and labels have to be read. About half of all wordings are put
+together from parts (`tasks/wordings.py`), and a fifth of the nouns, adjectives and names are invented words, so that neither
+a wording nor the end of a word can be known by heart. Drills, further turns, composed wordings, invented words and some
+layouts are training only; a composed wording is never one that is held out. Every case of the evaluation can be answered
+from its request, or from the fact table.
 
 ## Notices
 """

@@ -10,13 +10,13 @@ from .world import Draw
 
 # name: (generator, share of the task tokens)
 FAMILIES: dict[str, tuple[Callable[[Draw], Sample], float]] = {
-    "chat": (chat.make, 0.09),
-    "passages": (passages.make, 0.18),
+    "chat": (chat.make, 0.08),
+    "passages": (passages.make, 0.15),
     "extraction": (extraction.make, 0.15),
-    "tools": (tools.make, 0.18),
-    "needle": (needle.make, 0.17),
-    "arithmetic": (arithmetic.make, 0.05),
-    "facts": (facts.make, 0.05),
-    "copying": (copying.make, 0.09),
-    "coding": (coding.make, 0.04),
+    "tools": (tools.make, 0.19),
+    "needle": (needle.make, 0.22),
+    "arithmetic": (arithmetic.make, 0.04),
+    "facts": (facts.make, 0.04),
+    "copying": (copying.make, 0.10),
+    "coding": (coding.make, 0.03),
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from . import wordings
 from .world import Draw
 
 # name: kind of value
@@ -181,10 +182,10 @@ def subject(draw: Draw) -> str:
 
 
 def statement(draw: Draw, attribute: str, key: str, value: str) -> str:
-    text = draw.template("attribute-statement", STATEMENTS).format(a=attribute, k=key, v=value)
+    text = draw.wording("attribute-statement", STATEMENTS, wordings.statement).format(a=attribute, k=key, v=value)
     return text[0].upper() + text[1:] if text.startswith("the ") else text
 
 
 def question(draw: Draw, attribute: str, key: str) -> str:
-    text = draw.template("attribute-question", QUESTIONS).format(a=attribute, k=key)
+    text = draw.wording("attribute-question", QUESTIONS, wordings.question).format(a=attribute, k=key)
     return text[0].upper() + text[1:] if text.startswith("the ") else text

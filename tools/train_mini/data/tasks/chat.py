@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..render import Sample
-from . import facts
+from . import facts, wordings
 from .common import SYSTEMS, assistant, effort, user
 from .world import Draw, prose
 
@@ -78,7 +78,7 @@ def _words(draw: Draw, low: int = 2, high: int = 7) -> list[str]:
 
 def _upper(draw: Draw) -> Turn:
     text = " ".join(_words(draw, 1, 5)).lower()
-    form = draw.template(
+    form = draw.wording(
         "upper",
         [
             "Write in capital letters: {t}",
@@ -87,13 +87,14 @@ def _upper(draw: Draw) -> Turn:
             "Turn into upper case: {t}",
             "Shout this: {t}",
         ],
+        lambda d: wordings.skill(d, wordings.UPPER),
     )
     return Turn(form.format(t=text), text.upper(), "I write every letter as a capital.")
 
 
 def _lower(draw: Draw) -> Turn:
     text = " ".join(_words(draw, 1, 5)).upper()
-    form = draw.template(
+    form = draw.wording(
         "lower",
         [
             "Write in small letters: {t}",
@@ -101,13 +102,14 @@ def _lower(draw: Draw) -> Turn:
             "Turn into lower case: {t}",
             "{t}\n\nNow in small letters.",
         ],
+        lambda d: wordings.skill(d, wordings.LOWER),
     )
     return Turn(form.format(t=text), text.lower(), "I write every letter small.")
 
 
 def _sort(draw: Draw) -> Turn:
     words = draw.some(draw.world.lists["goods"][draw.test], draw.number(2, 5))
-    form = draw.template(
+    form = draw.wording(
         "sort",
         [
             "Sort these words: {t}",
@@ -116,6 +118,7 @@ def _sort(draw: Draw) -> Turn:
             "{t}\n\nSort this list.",
             "Which order is alphabetical? {t}",
         ],
+        lambda d: wordings.skill(d, wordings.SORT),
     )
     return Turn(
         form.format(t=", ".join(words)),
@@ -128,7 +131,7 @@ def _first_last(draw: Draw) -> Turn:
     words = _words(draw, 3, 8)
     first = draw.chance(0.5)
     which = "first" if first else "last"
-    form = draw.template(
+    form = draw.wording(
         "first-last",
         [
             "What is the {w} item? {t}",
@@ -136,6 +139,7 @@ def _first_last(draw: Draw) -> Turn:
             "{t}\n\nWhich is the {w} one?",
             "Give me the {w} of these: {t}",
         ],
+        lambda d: wordings.skill(d, wordings.FIRST_LAST),
     )
     return Turn(
         form.format(w=which, t=", ".join(words)), words[0 if first else -1], f"The list has {len(words)} items."
@@ -144,9 +148,10 @@ def _first_last(draw: Draw) -> Turn:
 
 def _list_items(draw: Draw) -> Turn:
     words = _words(draw, 2, 5)
-    form = draw.template(
+    form = draw.wording(
         "listing",
         ["Write as a list: {t}", "Make a bullet list of {t}", "{t}\n\nAs a list, one line each.", "List these: {t}"],
+        lambda d: wordings.skill(d, wordings.LISTING),
     )
     return Turn(
         form.format(t=", ".join(words)), "\n".join(f"- {w}" for w in words), "Each item goes on a line of its own."
@@ -158,7 +163,7 @@ def _sentence_of(draw: Draw) -> Turn:
     while len(lines) < 2:
         lines = prose(draw.text(draw.pick(["literature", "docs"]), 120), 20, 200)[:6]
     first = draw.chance(0.5)
-    form = draw.template(
+    form = draw.wording(
         "sentence-of",
         [
             "What is the {w} sentence?\n\n{t}",
@@ -166,6 +171,7 @@ def _sentence_of(draw: Draw) -> Turn:
             "Quote the {w} sentence of this text:\n{t}",
             "Give only the {w} sentence.\n\n{t}",
         ],
+        lambda d: wordings.skill(d, wordings.SENTENCE_OF),
     )
     return Turn(
         form.format(w="first" if first else "last", t=" ".join(lines)),

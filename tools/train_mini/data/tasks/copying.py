@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..render import Sample
-from . import lookup
+from . import lookup, wordings
 from .common import turn
 from .world import Draw, prose
 
@@ -50,7 +50,13 @@ def make(draw: Draw) -> Sample:
     if at < 0.6:
         size = draw.number(1, 24) if not draw.test else draw.number(1, 36)
         text = draw.pick(_STRINGS)(draw, size)
-        return turn(draw, draw.template("repeat", _REPEAT).format(t=text), text, "I copy the text exactly.", 0.1)
+        return turn(
+            draw,
+            draw.wording("repeat", _REPEAT, wordings.repeat, 0.7).format(t=text),
+            text,
+            "I copy the text exactly.",
+            0.1,
+        )
     if at < 0.78:
         return _quote(draw)
     if at < 0.9:
@@ -107,7 +113,7 @@ def _quote(draw: Draw) -> Sample:
     while len(lines) < 2:
         lines = prose(draw.text(draw.pick(["literature", "docs"]), draw.number(60, 220)), 20, 240)
     n = draw.number(1, min(len(lines), 8))
-    question = draw.template("quote", _QUOTE).format(t=" ".join(lines), n=n)
+    question = draw.wording("quote", _QUOTE, wordings.quote, 0.7).format(t=" ".join(lines), n=n)
     return turn(
         draw,
         question,
@@ -126,7 +132,7 @@ def _form(draw: Draw) -> Sample:
     said = ", ".join(f"{key} = {values[key]}" for key in draw.some(keys, len(keys)))
     return turn(
         draw,
-        draw.template("form", _FORMS).format(f=form, v=said),
+        draw.wording("form", _FORMS, wordings.form, 0.7).format(f=form, v=said),
         ", ".join(f"{k}: {v}" for k, v in values.items()),
         None,
         0,
@@ -139,12 +145,12 @@ def _pattern(draw: Draw) -> Sample:
         words = (unit * 6)[: draw.number(2 * len(unit), 4 * len(unit))]
         return turn(
             draw,
-            draw.template("continue", _CONTINUE).format(t=" ".join(words)),
+            draw.wording("continue", _CONTINUE, wordings.carry_on, 0.7).format(t=" ".join(words)),
             (unit * 6)[len(words)],
             f"The pattern is {' '.join(unit)}.",
             0.3,
         )
     start, step = draw.number(1, 60), draw.number(1, 9)
     numbers = [start + step * i for i in range(draw.number(3, 6))]
-    question = draw.template("continue", _CONTINUE).format(t=", ".join(map(str, numbers)))
+    question = draw.wording("continue", _CONTINUE, wordings.carry_on, 0.7).format(t=", ".join(map(str, numbers)))
     return turn(draw, question, str(numbers[-1] + step), f"Each number is {step} more than the one before.", 0.5)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..render import Sample
+from . import wordings
 from .attributes import ATTRIBUTES
 from .common import assistant, effort, user, with_system
 from .layouts import document
@@ -428,13 +429,15 @@ def _sample(draw: Draw, kind: str, text: str, asked: list[Asked], there: list[As
     final = assistant(written, reasoning)
     thinking = effort(draw) if reasoning else None
     if draw.chance(0.5):
-        question = draw.template("extract-plain", _PLAIN).replace("{d}", kind).replace("{t}", text)
+        question = (
+            draw.wording("extract-plain", _PLAIN, wordings.extract_plain).replace("{d}", kind).replace("{t}", text)
+        )
         schema = {
             "type": "json_schema",
             "json_schema": {"name": re.sub(r"\W", "_", kind), "schema": _schema(draw, asked)},
         }
         return Sample(with_system(draw, [user(question), final], 0.2), response_format=schema, thinking=thinking, check="json")  # fmt: skip
-    question = draw.template("extract-words", _WORDS).replace("{d}", kind).replace("{k}", _named(draw, asked)).replace("{t}", text)  # fmt: skip
+    question = draw.wording("extract-words", _WORDS, wordings.extract_words).replace("{d}", kind).replace("{k}", _named(draw, asked)).replace("{t}", text)  # fmt: skip
     messages = [user(question), final]
     for _ in range(0 if draw.test or thinking is not None else draw.pick([0, 1, 2, 4])):
         more = draw.some(there, draw.number(1, 4))

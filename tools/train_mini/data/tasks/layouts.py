@@ -72,7 +72,9 @@ _TITLES = [
 
 
 def document(draw: Draw, kind: str, pairs: Pairs) -> str:
-    """Every layout has its own test bucket; the pieces of a layout are shared."""
+    """Every layout has its own test bucket; the pieces of a layout are shared. Some layouts are for training only."""
+    if not draw.test and draw.chance(0.3):
+        return draw.pick(_MORE_LAYOUTS)(draw, kind, pairs)
     return draw.template("extract-layout", _LAYOUTS)(draw, kind, pairs)
 
 
@@ -235,6 +237,87 @@ def _chat(draw: Draw, kind: str, pairs: Pairs) -> str:
     ask, say = draw.pick([("And the {k}?", "{v}"), ("{k}?", "{v}"), ("What is the {k}?", "It is {v}."), ("The {k}?", "{v}, I think."), ("Tell me the {k}.", "{v}.")])  # fmt: skip
     return "\n".join(f"{one}: {ask.format(k=k)}\n{two}: {say.format(v=v)}" for k, v in pairs)
 
+
+def _value_above(draw: Draw, kind: str, pairs: Pairs) -> str:
+    indent, end = draw.pick(["", "  ", "\t", "^ ", "-- "]), draw.pick(["", "", ":", "."])
+    return _titled(draw, kind, draw.pick(["\n", "\n\n"]).join(f"{v}\n{indent}{k}{end}" for k, v in _cased(draw, pairs)))
+
+
+def _right_labels(draw: Draw, kind: str, pairs: Pairs) -> str:
+    """Values in the left column."""
+    pairs = _cased(draw, pairs)
+    width, fill = max(len(v) for _, v in pairs) + 2, draw.pick([" ", " ", ".", "_"])
+    return _titled(draw, kind, "\n".join(f"{(v + ' ').ljust(width, fill)} {k}" for k, v in pairs))
+
+
+def _arrows(draw: Draw, kind: str, pairs: Pairs) -> str:
+    mark = draw.pick(
+        [
+            " // ",
+            " # ",
+            " ; ",
+            " => ",
+            " belongs to ",
+            " stands for ",
+            " fills ",
+            "  --  ",
+            " @ ",
+            " = ",
+            " | ",
+            ", which is the ",
+            " goes under ",
+        ]
+    )
+    bullet = draw.pick(_BULLETS)
+    return _surrounded(draw, _titled(draw, kind, draw.pick(["\n", "\n", "\n\n", " / "]).join(f"{bullet}{v}{mark}{k}" for k, v in _cased(draw, pairs))))  # fmt: skip
+
+
+def _both_ways(draw: Draw, kind: str, pairs: Pairs) -> str:
+    """The label now before, now behind its value: the words between say which is which."""
+    forms = [
+        "{k}: {v}",
+        "{v} as {k}",
+        "{k} = {v}",
+        "{v} for the {k}",
+        "the {k} being {v}",
+        "{v} under {k}",
+        "{k} ({v})",
+    ]
+    return _titled(draw, kind, draw.pick(["\n", "; ", "\n- "]).join(draw.pick(forms).format(k=k, v=v) for k, v in _cased(draw, pairs)))  # fmt: skip
+
+
+def _value_lists(draw: Draw, kind: str, pairs: Pairs) -> str:
+    """Markup with the value first."""
+    start, form, end = draw.pick([("<div>", "<p>{v} <small>{k}</small></p>", "</div>"), ("<table>", "<tr><td>{v}</td><th>{k}</th></tr>", "</table>"), ("", "_{v}_ **{k}**", ""), ("<ol>", "<li>{v} <i>{k}</i></li>", "</ol>"),
+                                  ("", '<item value="{v}" name="{k}"/>', ""), ("", '{{{v}}}{{{k}}}', "")])  # fmt: skip
+    return "\n".join(p for p in [start, *(form.format(k=k, v=v) for k, v in _cased(draw, pairs)), end] if p)
+
+
+def _two_rows(draw: Draw, kind: str, pairs: Pairs) -> str:
+    """All labels, then all values, in columns of one width or numbered."""
+    pairs = _cased(draw, pairs)
+    if draw.chance(0.5):
+        widths = [max(len(k), len(v)) + 2 for k, v in pairs]
+        rows = [
+            "".join(c.ljust(w) for c, w in zip(cells, widths, strict=True)).rstrip()
+            for cells in zip(*pairs, strict=True)
+        ]
+        return _titled(draw, kind, "\n".join(rows))
+    numbers, glue = range(1, len(pairs) + 1), draw.pick(["; ", "\n", " / "])
+    heads = glue.join(f"{i}: {k}" for i, (k, _) in zip(numbers, pairs, strict=True))
+    values = glue.join(f"{i}: {v}" for i, (_, v) in zip(numbers, pairs, strict=True))
+    return draw.pick(["Names\n{h}\nValues\n{v}", "{h}\n\n{v}", "Columns: {h}\nRow: {v}", "Fields\n{h}\nData\n{v}"]).replace("{h}", heads).replace("{v}", values)  # fmt: skip
+
+
+def _table_of_three(draw: Draw, kind: str, pairs: Pairs) -> str:
+    """A column of notes beside label and value."""
+    notes = ["ok", "new", "checked", "-", "see file", "old", "sure"]
+    forms = ["| {n} | {k} | {v} |", "| {k} | {n} | {v} |", "| {k} | {v} | {n} |", "{n}\t{k}\t{v}", "{k};{n};{v}"]
+    form = draw.pick(forms)
+    return _titled(draw, kind, "\n".join(form.format(n=draw.pick(notes), k=k, v=v) for k, v in _cased(draw, pairs)))
+
+
+_MORE_LAYOUTS: list[Callable[[Draw, str, Pairs], str]] = [_value_above, _right_labels, _arrows, _arrows, _both_ways, _value_lists, _two_rows, _table_of_three]  # fmt: skip
 
 _LAYOUTS: list[Callable[[Draw, str, Pairs], str]] = [
     _plain_lines, _list, _spaced, _inline, _numbered, _columns, _form, _label_above, _value_first, _table, _wide_table, _csv, _html, _xml, _json, _settings, _log, _log_lines,

@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..render import Sample
-from . import lookup
+from . import lookup, wordings
 from .attributes import VALUES, attribute, question, statement, subject
 from .common import assistant, effort, user, with_system
 from .world import Draw, prose
 
 # (share of the samples, shortest, longest); short ones have far more answers a token.
 LENGTHS = [
-    (0.34, 40, 180),
-    (0.30, 180, 600),
-    (0.14, 600, 1200),
-    (0.11, 1200, 2200),
-    (0.07, 2200, 3900),
-    (0.04, 3900, 7800),
+    (0.22, 40, 180),
+    (0.24, 180, 600),
+    (0.18, 600, 1200),
+    (0.15, 1200, 2200),
+    (0.13, 2200, 3900),
+    (0.08, 3900, 7800),
 ]
-_DRILLS = 0.6  # of the samples
+_DRILLS = 0.5  # of the samples
 ABSENT = "The text does not say."
 
 # (sentence, question): {k} is the key, {v} the value. Kinds of key and value below.
@@ -102,7 +102,7 @@ def make(draw: Draw) -> Sample:
     counts = (
         [1, 2, 3, 4, 6, 8] if length < 180 else [1, 3, 4, 8, 12, 16] if length < 1200 else [1, 3, 8, 16, 24, 32, 40]
     )
-    return _sample(draw, length, [], draw.pick(counts), draw.chance(0.08))
+    return _sample(draw, length, [], draw.pick(counts), draw.chance(0.04))
 
 
 def make_at(draw: Draw, length: int, depth: float) -> Sample:
@@ -118,7 +118,9 @@ def _sample(draw: Draw, length: int, depths: list[float], n_needles: int, absent
         draw.text(draw.pick(["literature", "docs", "docs", "code"]), length),
         list(zip(depths, (n[0] for n in needles), strict=True)),
     )
-    head = draw.template("needle-head", _HEADS)
+    if not draw.test and len(needles) > 1 and not absent and draw.chance(0.3):
+        return _all_at_once(draw, text, needles)
+    head = draw.wording("needle-head", _HEADS, wordings.around_text)
     answer = ABSENT if absent else asked[2]
     messages = [user(head.format(t=text, q=asked[1]))]
     more = [] if draw.test else draw.some(needles[1:], draw.pick([0, 5, 15, 39, 39]))
@@ -134,6 +136,30 @@ def _sample(draw: Draw, length: int, depths: list[float], n_needles: int, absent
     if draw.chance(0.15) and sentence:
         return Sample([*messages, assistant(answer, f'The text says: "{sentence}"')], thinking=effort(draw))
     return Sample([*messages, assistant(answer)])
+
+
+def _all_at_once(draw: Draw, text: str, needles: list[tuple[str, str, str]]) -> Sample:
+    """Several questions in one message, half the time before the text; one answer a line. Training only."""
+    asked = draw.some(needles, draw.pick([2, 3, 4, 6, 10, 16]))
+    mark = draw.pick(["", "", "- ", "* ", "Q: "])
+    questions = [f"{f'{i}. ' if mark == 'Q: ' else mark}{n[1]}" for i, n in enumerate(asked, 1)]
+    lead = draw.pick(
+        [
+            "",
+            "",
+            "Answer these, one answer a line.\n",
+            "One line for each answer.\n",
+            "Several questions:\n",
+            "I have these questions:\n",
+            "Questions\n",
+        ]
+    )
+    request = lead + draw.pick(["\n", "\n", "\n\n", " "]).join(questions)
+    order = ["{q}", "{t}"] if draw.chance(0.6) else ["{t}", "{q}"]
+    message = (
+        draw.pick(["\n\n", "\n\n", "\n---\n", "\n"]).join(order).replace("{q}", request, 1).replace("{t}", text, 1)
+    )
+    return Sample(with_system(draw, [user(message), assistant("\n".join(n[2] for n in asked))], 0.15))
 
 
 def _needles(draw: Draw, count: int) -> list[tuple[str, str, str]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from ..render import Sample
-from . import attributes
+from . import attributes, wordings
 from .common import assistant, effort, user, with_system
 from .world import Draw, prose
 
@@ -480,7 +480,13 @@ def _with_filler(draw: Draw, lines: list[str]) -> list[str]:
 
 
 def _named(draw: Draw, plan_name: str, fact: Fact, subject: str) -> str:
-    question = draw.template(f"qa-{plan_name}-{fact[1][0]}", _questions(plan_name, fact)).format(s=subject)
+    if not draw.test and draw.chance(0.35):
+        about, names = _NAMES[plan_name]
+        plan = next(facts for name, _, facts in PLANS if name == plan_name)
+        form = draw.wording("attribute-question", attributes.QUESTIONS, wordings.question, 1.0)
+        question = form.format(a=names[plan.index(fact)], k=about).format(s=subject)
+    else:
+        question = draw.template(f"qa-{plan_name}-{fact[1][0]}", _questions(plan_name, fact)).format(s=subject)
     question = question[0].upper() + question[1:] if question.startswith("the ") else question
     return draw.template("qa-opener", _OPENERS).format(q=question) if draw.chance(0.3) else question
 
@@ -523,7 +529,7 @@ def _cloze(draw: Draw, lines: list[str]) -> tuple[str, str, str]:
         return _mentions(draw, lines)
     word = draw.pick(words)
     gap = f"{line[: word.start()]}____{line[word.end() :]}"
-    form = draw.template(
+    form = draw.wording(
         "qa-cloze",
         [
             'Which word is missing: "{g}"',
@@ -542,6 +548,7 @@ def _cloze(draw: Draw, lines: list[str]) -> tuple[str, str, str]:
             'Say the word for the blank: "{g}"',
             'One word is hidden: "{g}" Which?',
         ],
+        lambda d: d.pick(wordings.CLOZE),
     )
     return form.format(g=gap), word.group(), f'The sentence is: "{line}"'
 
@@ -552,7 +559,7 @@ def _mentions(draw: Draw, lines: list[str]) -> tuple[str, str, str]:
         line = draw.pick(lines)
         words = [w for w in re.findall(r"[A-Za-z]{5,}", line) if everything.count(w) == 1]
         if words:
-            form = draw.template(
+            form = draw.wording(
                 "qa-mentions",
                 [
                     'Which sentence mentions "{w}"?',
@@ -568,6 +575,7 @@ def _mentions(draw: Draw, lines: list[str]) -> tuple[str, str, str]:
                     'Show the whole sentence around "{w}".',
                     'The word "{w}" is in which sentence?',
                 ],
+                lambda d: d.pick(wordings.MENTIONS),
             )
             return form.format(w=draw.pick(words)), line, ""
     return "What is the first sentence?", lines[0], ""
@@ -575,7 +583,7 @@ def _mentions(draw: Draw, lines: list[str]) -> tuple[str, str, str]:
 
 def _yes_no(draw: Draw, lines: list[str]) -> tuple[str, str, str]:
     line = draw.pick(lines)
-    form = draw.template(
+    form = draw.wording(
         "qa-yes-no",
         [
             'Does the text say this: "{s}"',
@@ -591,6 +599,7 @@ def _yes_no(draw: Draw, lines: list[str]) -> tuple[str, str, str]:
             'Look whether the text says "{s}" Yes or no?',
             'Did the text say "{s}"?',
         ],
+        lambda d: d.pick(wordings.YES_NO),
     )
     words = list(re.finditer(r"\b[A-Za-z]{4,}\b", line))
     if draw.chance(0.5) or not words:
@@ -601,7 +610,7 @@ def _yes_no(draw: Draw, lines: list[str]) -> tuple[str, str, str]:
 
 
 def _conversation(draw: Draw, passage: str, turns: list[tuple[str, str, str]]) -> Sample:
-    head = draw.template("qa-head", _HEADS)
+    head = draw.wording("qa-head", _HEADS, wordings.around_text)
     messages = []
     for i, (question, answer, _) in enumerate(turns):
         messages += [user(head.format(t=passage, q=question) if i == 0 else question), assistant(answer)]

@@ -6,6 +6,7 @@ a tenth of the things are for evaluation only.
 
 from __future__ import annotations
 
+from . import wordings
 from .attributes import ATTRIBUTES
 from .tool_shapes import Parameter, Shape
 from .world import Draw
@@ -145,7 +146,7 @@ def _parameter(draw: Draw, thing: str, style: str) -> Parameter:
         choices = list(dict.fromkeys(draw.entity(draw.pick(["nouns", "adjectives"])) for _ in range(draw.number(2, 5))))
     key = _styled(words, "camel" if style in ("camel", "pascal") else "snake")
     spoken = key if draw.chance(0.15) else words
-    phrases = [draw.template("tool-phrase", _PHRASES).replace("{w}", spoken)]
+    phrases = [draw.wording("tool-phrase", _PHRASES, wordings.tool_phrase).replace("{w}", spoken)]
     description = draw.pick(_DESCRIPTIONS).format(w=words, W=words.capitalize(), n=thing)
     return Parameter([key], kind, description, phrases, draw.chance(0.6), choices)
 
@@ -158,5 +159,5 @@ def framed(draw: Draw, command: str, said: list[str], commas: bool) -> str:
         arguments = "\n" + "\n".join(mark + s for s in said)
     else:
         arguments = glue.join(said)
-    frame = draw.template("tool-frame", _FRAMES)
+    frame = draw.wording("tool-frame", _FRAMES, wordings.tool_frame)
     return frame.replace("{c}", command).replace("{C}", command[0].upper() + command[1:]).replace("{a}", arguments)

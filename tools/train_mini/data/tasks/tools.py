@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..render import Sample
+from . import wordings
 from .common import assistant, effort, user, with_system
 from .tool_parts import composed, framed
 from .tool_shapes import ENUMS, SHAPES, VALUES, Parameter, Shape, value_of
@@ -149,8 +150,13 @@ def make(draw: Draw) -> Sample:
     if at < 0.16:
         return _method(draw)
     tools = _offered(draw)
-    if at < 0.40 and not draw.test:
-        return _several(draw, tools)
+    if not draw.test:
+        if at < 0.36:
+            return _several(draw, tools)
+        if at < 0.43:
+            return _missing(draw, tools)
+        if at < 0.46:
+            return _not_offered(draw, tools)
     if at < 0.62:
         return _one_call(draw, tools)
     if at < 0.73:
@@ -203,7 +209,7 @@ def _sample(
 
 def _one_call(draw: Draw, tools: list[Tool]) -> Sample:
     text, arguments = tools[0].request(draw)
-    messages = [user(draw.pick(_STARTS) + text), _turn([call(tools[0].name, arguments)], None)]
+    messages = [user(_start(draw) + text), _turn([call(tools[0].name, arguments)], None)]
     return _sample(draw, [t.definition for t in tools], messages, [f"I call {tools[0].name}."], "call")
 
 
@@ -216,7 +222,7 @@ def _several(draw: Draw, tools: list[Tool]) -> Sample:
         tool = draw.pick(tools)
         text, arguments = tool.request(draw)
         value = draw.number(2, 9999)
-        messages += [user(draw.pick(_STARTS) + text), _turn([call(tool.name, arguments, i)], None)]
+        messages += [user(_start(draw) + text), _turn([call(tool.name, arguments, i)], None)]
         reasons.append(f"I call {tool.name}.")
         if i < rounds or draw.chance(0.5):
             messages += [
@@ -252,6 +258,22 @@ def _no_tool(draw: Draw, tools: list[Tool]) -> Sample:
         ["No tool fits this."],
         "exact",
     )
+
+
+def _not_offered(draw: Draw, tools: list[Tool]) -> Sample:
+    """A proper request for a tool that is not among those offered: training only."""
+    names = {t.name for t in tools}
+    while True:
+        other = Tool(draw, composed(draw, 1)[0])
+        if other.name not in names:
+            break
+    text, _ = other.request(draw)
+    messages = [user(_start(draw) + text), assistant("None of my tools can do that.")]
+    return _sample(draw, [t.definition for t in tools], messages, ["No tool fits this."], "exact")
+
+
+def _start(draw: Draw) -> str:
+    return draw.pick(_STARTS) if draw.test or draw.chance(0.7) else wordings.tool_start(draw)
 
 
 def _missing(draw: Draw, tools: list[Tool]) -> Sample:
@@ -308,7 +330,7 @@ def _method(draw: Draw) -> Sample:
         draw.pick(["{k} {v}", "{k}: {v}", "{k} = {v}"]).format(k=k, v=str(v).lower() if isinstance(v, bool) else v)
         for k, v in arguments.items()
     )
-    text = draw.template("method", _METHOD_FORMS).format(d=chosen["description"], a=said)
+    text = draw.wording("method", _METHOD_FORMS, wordings.method_form).format(d=chosen["description"], a=said)
     ordered = _in_order(definitions[chosen["name"]], arguments)
     messages = [user(text), _turn([call(chosen["name"], ordered)], None)]
     return _sample(draw, list(definitions.values()), messages, [f"I call {chosen['name']}."], "call")

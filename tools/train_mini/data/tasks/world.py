@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -41,6 +41,13 @@ drill hammer ladder mirror carpet pillow guitar violin piano clock wallet umbrel
 speaker tablet charger cable battery candle basket shovel bucket scarf sweater boots sandals ribbon teapot mug plate bowl fork
 spoon cushion curtain shelf desk stool bench wardrobe globe telescope compass whistle drum puzzle kite scooter skateboard""".split()
 
+
+_INVENTED = frozenset(["nouns", "adjectives", "first_names", "last_names", "cities"])
+_P_INVENTED = 0.2
+_ONSETS = "b br c ch cl d dr f fl g gr h j k kl l m n p pl qu r s sh sk st t th tr v w x z".split()
+_RIMES = (
+    "a ack ain al an ar ay e eck ed el en er est ew i ick il im in ing is o ock ol on or ot u ul um un ur us y".split()
+)
 
 _ENDED = re.compile(r"[.!?][\"”’)]*\s*$")
 _ABBREVIATED = re.compile(
@@ -158,8 +165,33 @@ class Draw:
         training, test = split_templates(family, len(options))
         return options[self.pick(test if self.grade == NEW and test else training)]
 
+    def wording(self, family: str, options: Sequence[str], compose: Callable[[Draw], str], p: float = 0.5) -> str:
+        """`template`, or in training with chance `p` a composed wording; never one that is held out."""
+        if self.test or not self.chance(p):
+            return self.template(family, options)
+        held_out = {options[i] for i in split_templates(family, len(options))[1]}
+        while (text := compose(self)) in held_out:
+            pass
+        return text
+
     def entity(self, kind: str) -> Any:
+        """One of a word list; in training sometimes an invented word, which no memory of the list completes."""
+        if not self.test and kind in _INVENTED and self.chance(_P_INVENTED):
+            return self.invented(kind)
         return self.pick(self.world.lists[kind][self.test])
+
+    def invented(self, kind: str) -> str:
+        """The beginning of one noun and the end of another, or syllables; of no test entity."""
+        nouns = self.world.lists["nouns"][0]
+        while True:
+            if self.chance(0.65):
+                first, last = self.pick(nouns), self.pick(nouns)
+                word = first[: self.number(2, 6)] + last[-self.number(2, 6) :]
+            else:
+                word = "".join(self.pick(_ONSETS) + self.pick(_RIMES) for _ in range(self.number(1, 3)))
+            word = word.lower() if kind in ("nouns", "adjectives") else word.capitalize()
+            if len(word) > 2 and not is_test_entity(word):
+                return word
 
     def frequent(self, kind: str) -> Any:
         """Of word lists in order of frequency: frequent words more often."""
