@@ -206,7 +206,7 @@ weather_tool='[{"type": "function", "function": {
 
 do_demo() {
   stage "the shipped model, models/mini: a very small one, so do not take what it says for true"
-  demo_part "a text goes on" "The old man opened the door, and" --temperature 0.7 --top-p 0.9 --seed 1 --max-tokens 64
+  demo_part "a text goes on" "The old man opened the door, and" --temperature 0.7 --top-p 0.9 --seed 2 --max-tokens 64
   demo_part "a question: its thoughts, then its answer" "What is 47 + 38?" --chat
   demo_part "a tool, get_weather(city): its call" "What is the weather in Oslo?" --chat --thinking off \
     --tools <(say "$weather_tool")
