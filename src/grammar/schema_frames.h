@@ -61,6 +61,9 @@ struct MemberTable {
     bool of_names;  // names that `propertyNames` refuses
   };
   std::vector<PatternUse> pattern_uses;
+  // Names of which it is not known whether `propertyNames` takes them: never offered, since a negation would take them
+  // for refused ones.
+  Lang unsure_names = kNothing;
   bool has_present = false;  // some atom asks for the presence of a name
   // Arrays
   uint32_t n_prefix = 0;

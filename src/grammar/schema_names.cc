@@ -94,6 +94,7 @@ const NameSet* Frames::names(Frame f) {
     const uint32_t last = plain ? first_missing(v) : kNoClass;  // a name that is needed is not passed over
     for (uint32_t name = 0; name < p.table->names.size(); ++name) {
       if (!name_usable(v, name) || p.table->order[name] > last) continue;
+      if (wants_.languages.accepts(p.table->unsure_names, p.table->names[name])) continue;
       const Want want = plain ? child_for(v, name) : test_member(v, name);
       if (want != kNoValue) set->offered[name / 32] |= 1u << (name % 32);
     }
@@ -148,6 +149,7 @@ void Frames::find_others(View v, NameSet& set) {
   if (allowed == 0) return;
   if (static_cast<uint32_t>(std::popcount(allowed)) == n_classes) {
     set.others = kAnyText;
+    if (table.unsure_names != kNothing) set.others = wants_.languages.except(kAnyText, table.unsure_names);
     return;
   }
   Languages& languages = wants_.languages;
@@ -158,6 +160,7 @@ void Frames::find_others(View v, NameSet& set) {
     if (list_string(list) != 0) used.push_back(languages.text(wants_.strings.at(list_string(list))));
   }
   set.others = found->second;
+  if (table.unsure_names != kNothing) set.others = languages.except(set.others, table.unsure_names);
   if (!used.empty()) set.others = languages.except(set.others, languages.any_of(used));
   if (languages.is_empty(set.others)) set.others = kNothing;
 }

@@ -223,7 +223,8 @@ void SchemaReferences::scan(ResourceId root) {
     const ResourceId resource = note_identifiers(scan, stop);
     for (const json::Member& member : value.members) {
       const KeywordInfo* info = find_keyword(member.key);
-      if (info == nullptr || info->holds == Holds::kNoSchema || !resources_[at(resource)].rules.defines(*info)) continue;
+      if (info == nullptr || info->holds == Holds::kNoSchema || !resources_[at(resource)].rules.defines(*info))
+        continue;
       queue_subschemas(scan, stop, *info, member, resource);
     }
   }

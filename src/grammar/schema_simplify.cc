@@ -110,7 +110,8 @@ class Simplifier {
     for_each_in_place(node, [this](NodeId& id) { id = final_id(id); });
     for_each_inside(node, [this](NodeId& id) { id = final_id(id); });
     if (!node.may_be_true && !node.may_be_false) node.types &= ~kBooleanBit;
-    if ((node.text == kNothing && !node.text_at_most) || (node.max_length >= 0 && node.min_length > node.max_length)) node.types &= ~kStringBit;
+    if ((node.text == kNothing && !node.text_at_most) || (node.max_length >= 0 && node.min_length > node.max_length))
+      node.types &= ~kStringBit;
     if (node.number && *node.number == kNothing && !node.number_at_most) node.types &= ~kNumberBit;
     if (node.max_items >= 0 && node.min_items > node.max_items) node.types &= ~kArrayBit;
     if (node.max_properties >= 0 && node.min_properties > node.max_properties) node.types &= ~kObjectBit;

@@ -113,7 +113,13 @@ void Frames::fill_object_table(MemberTable& table) {
       table.pattern_uses.push_back({pattern_number(names), i, child, false});
     }
     if (const NodeId names = wants_.resolve(n.property_names); names != kTrueNode) {
-      const Lang refused = wants_.languages.except(kAnyText, wants_.texts_of(wants_.expand(names, ValueKind::kString)));
+      Languages& languages = wants_.languages;
+      const Wants::Bounds bounds = wants_.texts_of(wants_.expand(names, ValueKind::kString));
+      if (!bounds.exact()) {
+        const Lang both[] = {table.unsure_names, languages.except(bounds.maybe, bounds.surely)};
+        table.unsure_names = languages.any_of(both);
+      }
+      const Lang refused = languages.except(kAnyText, bounds.surely);
       if (!wants_.languages.is_empty(refused)) {
         table.pattern_uses.push_back({pattern_number(refused), i, kFalseNode, true});
       }

@@ -66,6 +66,12 @@ struct ScalarPlan {
 
 class Wants {
  public:
+  /// Texts for which a formula surely holds, and those for which it may: for all others it surely does not.
+  struct Bounds {
+    Lang surely, maybe;
+    [[nodiscard]] bool exact() const { return surely == maybe; }
+  };
+
   Wants(Languages& languages, const Schema& schema, PropertyOrder order);
 
   [[nodiscard]] const Node& node(NodeId id) const { return schema_.nodes[static_cast<size_t>(id)]; }
@@ -92,7 +98,7 @@ class Wants {
   bool literal(Want want, ValueKind kind, std::vector<uint8_t>& truth);
   bool is_any_number(Lang spellings);
   /// Texts of strings that are valid under a formula over atoms.
-  Lang texts_of(Formula f) { return bounds_of(f, ValueKind::kString).surely; }
+  Bounds texts_of(Formula f) { return bounds_of(f, ValueKind::kString); }
 
   /// Something was too deep or too large: results are "false" since.
   [[nodiscard]] bool overflown() const { return formulas.overflown() || overflown_; }
@@ -107,11 +113,6 @@ class Wants {
   static constexpr int32_t kDepthMax = 128;
 
   Formula expand_fresh(const Node& node, NodeId id, ValueKind kind);
-  /// Texts for which a formula surely holds, and those for which it may: for all others it surely does not.
-  struct Bounds {
-    Lang surely, maybe;
-    [[nodiscard]] bool exact() const { return surely == maybe; }
-  };
   Bounds bounds_of(Formula f, ValueKind kind);
   Bounds bounds_of_own(NodeId id, ValueKind kind);
   Bounds bounds_of_parts(Formulas::Op op, std::span<const Bounds> parts);

@@ -462,6 +462,9 @@ TEST(SchemaMachine, ExponentsAreNoWayAroundANegation) {
 TEST(SchemaMachine, TextsLeftOutOfAFormatAreNoWayAroundANegation) {
   expect(R"({"type":"string","not":{"format":"hostname"}})", {"\"-\"", "\"a_b\""}, {"\"a.org\"", "\"xn--4gbwdl\""});
   expect(R"({"type":"string","not":{"format":"regex"}})", {}, {"\"a\"", "\"(?<n>a)\""});
+  expect(R"({"type":"object","not":{"propertyNames":{"format":"hostname"}}})", {R"({"_":1})", R"({"a":1,"_":1})"},
+         {R"({"a":1})", R"({"xn--4gbwdl":1})", R"({"a":1,"xn--4gbwdl":1})"});
+  expect(R"({"propertyNames":{"format":"hostname"},"properties":{"xn--a":{}}})", {R"({"a.b":1})"}, {R"({"xn--a":1})"});
   expect(R"({"oneOf":[{"format":"hostname"},{"format":"ipv6"}]})", {"\"a.org\"", "\"::1\""},
          {"\"_\"", "\"xn--4gbwdl\""});
 }
