@@ -61,6 +61,8 @@ std::optional<Languages::Counted> Languages::counted(Lang lang) { return impl_->
 int32_t Languages::chars_at_least(Lang lang) { return impl_->chars_at_least(lang); }
 Languages::Bounds Languages::bounds(Lang lang, int32_t n) { return impl_->bounds(lang, n); }
 bool Languages::takes_every_text(Lang lang) const { return impl_->takes_every_text(lang); }
+bool Languages::may_be_list(Lang lang) const { return impl_->may_be_list(lang); }
+bool Languages::visit_texts(Lang lang, TextVisitor& visitor) const { return impl_->visit_texts(lang, visitor); }
 int64_t Languages::bytes_at_least(Lang lang) const { return impl_->bytes_at_least(lang); }
 
 void Languages::set_fuel(Fuel* fuel) { impl_->set_fuel(fuel); }

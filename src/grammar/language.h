@@ -11,6 +11,7 @@
 #include "grammar/byte_set.h"
 #include "grammar/char_set.h"
 #include "grammar/fuel.h"
+#include "grammar/text_visitor.h"
 
 namespace deepinfer::grammar {
 
@@ -93,6 +94,11 @@ class Languages {
   Bounds bounds(Lang lang, int32_t n);
   /// Every text is the start of one of the language. False: not so, or not known.
   [[nodiscard]] bool takes_every_text(Lang lang) const;
+  /// Shows all texts of a language that is a list of texts, such as an enumeration; some may come twice. False: it is none, or
+  /// too long; then only a part was shown.
+  /// Cost     a call of the visitor per byte that it enters; nothing is derived
+  [[nodiscard]] bool may_be_list(Lang lang) const;  // false: visit_texts() will not show all
+  [[nodiscard]] bool visit_texts(Lang lang, TextVisitor& visitor) const;
   /// At least so many bytes have the texts of a language.
   [[nodiscard]] int64_t bytes_at_least(Lang lang) const;
 

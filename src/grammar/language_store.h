@@ -101,6 +101,10 @@ class LanguageStore {
   [[nodiscard]] bool clash(std::span<const Lang> parts) const;
   int64_t shortest(Lang lang);
 
+  // -- lists of texts (language_texts.cc)
+  bool visit_texts(Lang lang, TextVisitor& visitor) const;
+  [[nodiscard]] bool may_be_list(Lang lang) const { return has(lang, kFinite) && has(lang, kPlain); }
+
   // -- counting (language_counts.cc)
   std::optional<Languages::Counted> counted(Lang lang);
   int32_t chars_at_least(Lang lang);
@@ -178,6 +182,14 @@ class LanguageStore {
   [[nodiscard]] bool begins_with_text(Lang lang) const;
   [[nodiscard]] std::string_view leading_text(Lang lang) const;
   [[nodiscard]] bool text_before(Lang x, Lang y) const;
+
+  /// What comes behind a part of an expression, inside out.
+  struct Rest {
+    Lang lang;
+    const Rest* rest;  // null: the text ends
+  };
+  bool visit_parts(Lang lang, const Rest* rest, TextVisitor& visitor, int32_t& n_left) const;
+  bool visit_rest(const Rest* rest, TextVisitor& visitor, int32_t& n_left) const;
 
   Lang derive(Lang lang, uint8_t byte);
   Lang derive_concat(Lang lang, uint8_t byte);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "grammar/fuel.h"
+#include "grammar/text_visitor.h"
 
 namespace deepinfer::grammar {
 
@@ -47,6 +48,19 @@ struct StringBody {
   std::vector<std::string_view> except;
 };
 
+/// A state as of StringBody behind which only a list of texts may come: names of members, values of an enumeration.
+struct TextList {
+  uint32_t kind;             // equal kinds: the same texts; 0: not known
+  bool only_needed_escapes;  // characters that could stand for themselves are never escaped
+};
+
+/// A state inside a JSON number, or one in which a number may begin.
+struct NumberBody {
+  uint32_t kind;  // as of kind_step(): what may follow of the number itself
+  bool ends;      // the number may end here: then what follows is what may follow `after`
+  State after;
+};
+
 /// Blanks between JSON tokens: any mix of so many line ends (LF) and so many others (space, tab, CR) may follow here. After
 /// them the state is like `clean`, but for how many may still follow.
 struct Blanks {
@@ -64,7 +78,7 @@ struct FreeText {
 /// A set of bytes, at most all that may come next.
 struct NextBytes {
   std::array<uint64_t, 4> words{};
-  void insert(uint8_t byte) { words[byte >> 6] |= uint64_t{1} << (byte & 63); }
+  constexpr void insert(uint8_t byte) { words[byte >> 6] |= uint64_t{1} << (byte & 63); }
   [[nodiscard]] bool contains(uint8_t byte) const { return (words[byte >> 6] >> (byte & 63) & 1) != 0; }
 };
 
@@ -83,6 +97,15 @@ class Machine {
   virtual int64_t distance(State state) = 0;
   /// For the bulk of a mask inside JSON strings; nothing elsewhere.
   virtual std::optional<StringBody> string_body(State) { return std::nullopt; }
+  /// Where there is one, visit_texts() shows the texts, decoded, unless it finds that they are too many (then it says false).
+  virtual std::optional<TextList> text_list(State) { return std::nullopt; }
+  virtual bool visit_texts(State, TextVisitor&) { return false; }
+  /// Inside a number.
+  virtual std::optional<NumberBody> number_body(State) { return std::nullopt; }
+  /// Where a value begins: the kind of the numbers that may; 0: none may, or it is not known.
+  virtual uint32_t number_kind(State) { return 0; }
+  /// A state in a JSON string of any text without limits, where every byte that stays inside the string leads back.
+  virtual bool in_any_text(State) { return false; }
   /// The bytes that step() takes from here (more is allowed), where the machine knows them for less than 256 steps:
   /// only these are tried at the start of a walk.
   virtual std::optional<NextBytes> next_bytes(State) { return std::nullopt; }

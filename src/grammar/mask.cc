@@ -1,6 +1,7 @@
 #include "grammar/mask.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <vector>
 
 #include "grammar/dense_walk.h"
@@ -13,16 +14,28 @@ namespace deepinfer::grammar {
 
 namespace {
 constexpr int32_t kSparseNodesMax = 4096;  // live ones, before the walk begins anew as a dense one
-constexpr size_t kIdsKept = 2048;          // a list of all tokens would be 0.5 MB
+constexpr NextBytes kNumberStarts = [] {
+  NextBytes bytes;
+  for (const char c : {'-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'}) bytes.insert(static_cast<uint8_t>(c));
+  return bytes;
+}();
+constexpr size_t kIdsKept = 2048;  // a list of all tokens would be 0.5 MB
 }  // namespace
 
 struct MaskCache::Impl {
   Impl(const Vocabulary& words, Machine& automaton)
-      : vocabulary(words), machine(automaton), walk(words, automaton), store(words), strings(words, walk, store) {}
+      : vocabulary(words),
+        machine(automaton),
+        walk(words, automaton),
+        store(words),
+        strings(words, walk, store),
+        composes_numbers(words.number_end_tokens().empty()) {}
 
   Mask find_mask(State state);
+  Mask find_number(const NumberBody& body);
+  Mask number_inside(uint32_t kind);
   Mask find_free_text(State state, const FreeText& text);
-  void find_ids(State state);
+  bool find_ids(State state, bool without_numbers);
 
   const Vocabulary& vocabulary;
   Machine& machine;
@@ -31,19 +44,48 @@ struct MaskCache::Impl {
   StringMasks strings;
   FlatMap index;  // State -> masks
   std::vector<Mask> masks;
+  std::unordered_map<uint32_t, Mask> numbers;  // by kind
+  const bool composes_numbers;
   std::vector<int32_t> ids;
 };
 
 Mask MaskCache::Impl::find_mask(State state) {
   if (state == kDead) return {};
   const std::span<const int32_t> ends = machine.complete(state) ? vocabulary.end_of_text() : std::span<const int32_t>();
+  if (const auto list = machine.text_list(state))
+    if (const auto mask = strings.texts_mask(state, *list)) return store.keep_with(*mask, ends);
   if (const auto body = machine.string_body(state)) return store.keep_with(strings.mask(state, *body), ends);
   if (const auto text = machine.free_text(state)) return store.keep_with(find_free_text(state, *text), ends);
-  find_ids(state);
+  if (composes_numbers) {
+    if (const auto body = machine.number_body(state)) return store.keep_with(find_number(*body), ends);
+  }
+  const uint32_t number = composes_numbers ? machine.number_kind(state) : 0;
+  const bool is_apart = find_ids(state, number != 0);
   ids.insert(ids.end(), ends.begin(), ends.end());
-  const Mask mask = store.keep_ids(ids);
+  const Mask mask = is_apart ? store.keep_with_others(number_inside(number), ids) : store.keep_ids(ids);
   if (ids.capacity() > kIdsKept) ids = {};
   return mask;
+}
+
+/// What goes on with the number, and what may follow if it ends here.
+Mask MaskCache::Impl::find_number(const NumberBody& body) {
+  const Mask inside = number_inside(body.kind);
+  if (!body.ends || body.after == kDead) return inside;
+  const uint32_t known = index.find(body.after);
+  if (known != FlatMap::kNone) return store.keep_either(inside, masks[known]);
+  const Mask after = find_mask(body.after);
+  index.insert(body.after, static_cast<uint32_t>(masks.size()));
+  masks.push_back(after);
+  return store.keep_either(inside, after);
+}
+
+/// The tokens that are a part of a number of this kind.
+Mask MaskCache::Impl::number_inside(uint32_t kind) {
+  const auto [known, is_new] = numbers.try_emplace(kind);
+  if (!is_new) return known->second;
+  std::vector<int32_t> tokens;
+  strings.walk_kind(kind, tokens);
+  return numbers[kind] = store.keep_ids(tokens);
 }
 
 Mask MaskCache::Impl::find_free_text(State state, const FreeText& text) {
@@ -71,25 +113,27 @@ Mask MaskCache::Impl::find_free_text(State state, const FreeText& text) {
   return store.keep_row();
 }
 
-/// All tokens that may follow outside of JSON strings.
-void MaskCache::Impl::find_ids(State state) {
+/// All tokens that may follow outside of JSON strings. True: without those that begin a number at once.
+bool MaskCache::Impl::find_ids(State state, bool without_numbers) {
   const auto take = [this](const TrieNode& node) {
     for (int32_t token = node.token; token >= 0; token = vocabulary.same_bytes(token)) ids.push_back(token);
     return true;
   };
   const auto enter = [](uint32_t, const TrieNode&) { return true; };
   const auto found = [take](uint32_t, const TrieNode& node) { return take(node); };
+  const auto take_blank = [this](int32_t token) { ids.push_back(token); };
   ids.clear();
   walk.begin(kSparseNodesMax);
-  walk.walk_from_root(state, enter, found);
-  if (!walk.stopped()) return;
+  walk.walk_from_root(state, without_numbers ? kNumberStarts : NextBytes{}, enter, found, take_blank);
+  if (!walk.stopped()) return without_numbers;
   ids.clear();
   DenseWalk dense([this](State from, uint8_t byte) { return machine.step(from, byte); }, [](State) { return 0; });
   const auto take_dense = [take](const TrieNode& node, int32_t) { take(node); };
-  if (dense.walk(vocabulary.nodes(), vocabulary.token_bytes_max(), state, {}, take_dense)) return;
+  if (dense.walk(vocabulary.nodes(), vocabulary.token_bytes_max(), state, {}, take_dense)) return false;
   ids.clear();
   walk.begin();
-  walk.walk_from_root(state, enter, found);
+  walk.walk_from_root(state, {}, enter, found, take_blank);
+  return false;
 }
 
 MaskCache::MaskCache(const Vocabulary& vocabulary, Machine& machine)

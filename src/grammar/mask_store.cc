@@ -152,6 +152,32 @@ bool MaskStore::keep_near(const MaskWord* base, int32_t n_delta_max, Mask& out) 
   return true;
 }
 
+Mask MaskStore::keep_with_others(const Mask& mask, std::vector<int32_t>& ids) {
+  std::sort(ids.begin(), ids.end());
+  if (mask.empty()) return keep_ids(ids);
+  const Mask both = merged(mask, ids);
+  ids.clear();
+  return both;
+}
+
+Mask MaskStore::merged(const Mask& mask, std::span<const int32_t> ids) {
+  if (ids.empty()) return mask;
+  added_.resize(mask.added.size() + ids.size());
+  std::merge(mask.added.begin(), mask.added.end(), ids.begin(), ids.end(), added_.begin());
+  return {mask.base, keep_list(added_), mask.removed};
+}
+
+Mask MaskStore::keep_either(const Mask& a, const Mask& b) {
+  if (b.base == nullptr) return merged(a, b.added);
+  if (a.base == nullptr) return merged(b, a.added);
+  const std::span<MaskWord> row = begin_row();
+  std::vector<MaskWord> more(row.size());
+  a.fill(row);
+  b.fill(more);
+  for (size_t i = 0; i < row.size(); ++i) row[i] |= more[i];
+  return keep_row();
+}
+
 Mask MaskStore::keep_with(const Mask& mask, std::span<const int32_t> extra) {
   if (extra.empty()) return mask;
   added_.assign(mask.added.begin(), mask.added.end());

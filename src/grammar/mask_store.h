@@ -24,6 +24,10 @@ class MaskStore {
   Mask keep_row();
   /// The mask that allows `extra` (ascending), too.
   Mask keep_with(const Mask& mask, std::span<const int32_t> extra);
+  /// The same; precondition: ids that the mask has no opinion of (neither in base nor listed). Sorts and clears `ids`.
+  Mask keep_with_others(const Mask& mask, std::vector<int32_t>& ids);
+  /// What one of them allows. Precondition: none of the tokens is allowed by both.
+  Mask keep_either(const Mask& a, const Mask& b);
   /// Precondition: both ascend; added is not in base, removed is.
   Mask keep(const MaskWord* base, std::span<const int32_t> added, std::span<const int32_t> removed);
 
@@ -38,6 +42,7 @@ class MaskStore {
 
   std::span<const int32_t> keep_list(std::span<const int32_t> ids);
   std::span<const int32_t> sorted(std::span<const int32_t> ids);
+  Mask merged(const Mask& mask, std::span<const int32_t> ids);
   bool keep_near(const MaskWord* base, int32_t n_delta_max, Mask& out);
   Mask keep_scratch(int32_t n_ids);
 

@@ -149,16 +149,54 @@ State SchemaMachine::blank(Place p, uint8_t byte) {
 }
 
 std::optional<Blanks> SchemaMachine::blanks(State state) {
-  if (state == kDead) return std::nullopt;
+  if (state == kDead || phase(state) < Phase::kValue || phase(state) > Phase::kAfterValue) return std::nullopt;
   Place p = place(state);
   if (!takes_blanks(p)) return std::nullopt;
   const int32_t n_line_ends = std::min(options_.line_ends_max, kLineEndsMax) - static_cast<int32_t>(p.aux >> 16);
   const int32_t n_others = std::min(options_.blanks_max, kBlanksMax) - static_cast<int32_t>(p.aux & 0xFFFF);
+  if (p.aux == 0) return Blanks{state, n_line_ends, n_others};
   p.aux = 0;
   return Blanks{intern(p), n_line_ends, n_others};
 }
 
 // ---- values ----
+
+std::optional<NumberBody> SchemaMachine::number_body(State state) {
+  if (state == kDead || phase(state) != Phase::kNumber) return std::nullopt;
+  const Place p = place(state);
+  std::vector<uint8_t> truth;
+  NumberBody body{texts_.at(p.text)[0], p.frame != kOutside && end_number(p, truth), kDead};
+  if (body.ends) body.after = end_value(p.frame, truth, p.capture);
+  return body;
+}
+
+uint32_t SchemaMachine::number_kind(State state) {
+  if (state == kDead || (phase(state) != Phase::kValue && phase(state) != Phase::kArrayStart)) return 0;
+  const Place p = place(state);
+  const Frame frame = p.phase == Phase::kValue ? p.frame : frames_.begin_item(p.frame, p.capture);
+  return frame == kNoFrame ? kNothing : plan_at(frame, ValueKind::kNumber).allowed;
+}
+
+/// The bytes that a value may begin with, some too many.
+const NextBytes& SchemaMachine::first_bytes(Want want) {
+  const auto [found, is_new] = first_bytes_.try_emplace(want);
+  NextBytes& bytes = found->second;
+  if (!is_new) return bytes;
+  if (want == kNoValue) return bytes;
+  if (frames_.value_cost(want, ValueKind::kObject) < kNever) bytes.insert('{');
+  if (frames_.value_cost(want, ValueKind::kArray) < kNever) bytes.insert('[');
+  if (wants_.scalar(want, ValueKind::kString).allowed != kNothing) bytes.insert('"');
+  const Lang number = wants_.scalar(want, ValueKind::kNumber).allowed;
+  if (number != kNothing) {
+    const ByteSet first = languages_->next_bytes(number);
+    for (size_t i = 0; i < bytes.words.size(); ++i) bytes.words[i] |= first.words[i];
+  }
+  for (uint32_t i = 0; i < std::size(kLiterals); ++i) {
+    std::vector<uint8_t> truth;
+    if (wants_.literal(want, kLiteralKinds[i], truth)) bytes.insert(static_cast<uint8_t>(kLiterals[i][0]));
+  }
+  return bytes;
+}
 
 State SchemaMachine::begin_value(const Place& p, uint8_t byte, uint32_t capture) {
   if (byte == '{') return open(p, ValueKind::kObject, capture);
@@ -180,9 +218,7 @@ State SchemaMachine::begin_value(const Place& p, uint8_t byte, uint32_t capture)
   next.aux = 0;
   const ScalarPlan& plan = plan_at(p.frame, ValueKind::kNumber);
   if (plan.allowed == kNothing) return kDead;
-  std::vector<uint32_t> langs{plan.allowed};
-  langs.insert(langs.end(), plan.tracked.begin(), plan.tracked.end());
-  next.text = texts_.intern(langs);
+  next.text = text_of(plan);
   return number(next, byte, capture);
 }
 
@@ -215,15 +251,21 @@ const ScalarPlan& SchemaMachine::plan_at(Frame frame, ValueKind kind) {
   return plans_without_.emplace(key, wants_.scalar_without(plan, kind, pointers)).first->second;
 }
 
+/// Before the first byte.
+uint32_t SchemaMachine::text_of(const ScalarPlan& plan) {
+  if (plan.tracked.empty()) return texts_.intern({plan.allowed});
+  std::vector<uint32_t> langs{plan.allowed};
+  langs.insert(langs.end(), plan.tracked.begin(), plan.tracked.end());
+  return texts_.intern(langs);
+}
+
 State SchemaMachine::begin_scalar(const Place& p, ValueKind kind, uint32_t capture) {
   const ScalarPlan& plan = plan_at(p.frame, kind);
   if (plan.allowed == kNothing) return kDead;
-  std::vector<uint32_t> langs{plan.allowed};
-  langs.insert(langs.end(), plan.tracked.begin(), plan.tracked.end());
   Place next;
   next.phase = Phase::kString;
   next.frame = p.frame;
-  next.text = texts_.intern(langs);
+  next.text = text_of(plan);
   next.min_left = plan.min_length;
   next.max_left = plan.max_length;
   next.capture = capture;
@@ -308,11 +350,8 @@ State SchemaMachine::number(const Place& p, uint8_t byte, uint32_t capture) {
     if (p.frame == kOutside || !end_number(p, truth)) return kDead;
     return step(end_value(p.frame, truth, p.capture), byte);  // one level: a value has ended
   }
-  std::vector<uint32_t> langs;
-  for (const uint32_t lang : texts_.at(p.text)) langs.push_back(languages_->next(lang, byte));
-  if (langs[0] == kNothing) return kDead;
   Place next = p;
-  next.text = texts_.intern(langs);
+  if (!feed_string(next, byte)) return kDead;
   next.capture = capture;
   return intern(next);
 }
@@ -402,12 +441,19 @@ std::optional<NextBytes> SchemaMachine::next_bytes(State state) {
   switch (p.phase) {
     case Phase::kDone:
       return bytes;
-    case Phase::kValue:
-      insert("{[\"-0123456789tfn");
+    case Phase::kValue: {
+      const NextBytes& first = first_bytes(want_at(p.frame));
+      for (size_t i = 0; i < bytes.words.size(); ++i) bytes.words[i] |= first.words[i];
       return bytes;
-    case Phase::kArrayStart:
-      insert("]{[\"-0123456789tfn");
+    }
+    case Phase::kArrayStart: {
+      insert("]");
+      const Frame item = frames_.begin_item(p.frame, p.capture);
+      if (item == kNoFrame) return bytes;
+      const NextBytes& first = first_bytes(want_at(item));
+      for (size_t i = 0; i < bytes.words.size(); ++i) bytes.words[i] |= first.words[i];
       return bytes;
+    }
     case Phase::kObjectStart:
       insert("}\"");
       return bytes;
@@ -418,7 +464,7 @@ std::optional<NextBytes> SchemaMachine::next_bytes(State state) {
       insert(":");
       return bytes;
     case Phase::kAfterValue:
-      insert(",]}");
+      insert(frames_.is_object(p.frame) ? ",}" : ",]");
       return bytes;
     case Phase::kNumber:
       insert("0123456789+-.eE,]} \t\r\n");

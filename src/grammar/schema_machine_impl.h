@@ -26,6 +26,11 @@ class SchemaMachine final : public Machine {
   bool complete(State state) override;
   int64_t distance(State state) override;
   std::optional<StringBody> string_body(State state) override;
+  std::optional<NumberBody> number_body(State state) override;
+  uint32_t number_kind(State state) override;
+  bool in_any_text(State state) override;
+  std::optional<TextList> text_list(State state) override;
+  bool visit_texts(State state, TextVisitor& visitor) override;
   std::optional<NextBytes> next_bytes(State state) override;
   std::optional<Blanks> blanks(State state) override;
   // Kinds of strings are the languages of what may follow, decoded.
@@ -80,6 +85,7 @@ class SchemaMachine final : public Machine {
   // -- places and states
   State intern(const Place& place);
   [[nodiscard]] Place place(State state) const;
+  [[nodiscard]] Phase phase(State state) const { return static_cast<Phase>(states_.at(state)[0] & 0xFF); }
   State fresh_step(State from, uint8_t byte);
   uint32_t extended(uint32_t chain, uint8_t byte) { return chain_.intern({chain, byte}); }
   std::string chain_text(uint32_t from, uint32_t to) const;
@@ -94,8 +100,10 @@ class SchemaMachine final : public Machine {
   State end_value(Frame frame, std::span<const uint8_t> truth, uint32_t capture);
   State literal(const Place& p, uint8_t byte, uint32_t capture);
   State number(const Place& p, uint8_t byte, uint32_t capture);
+  uint32_t text_of(const ScalarPlan& plan);
   State begin_scalar(const Place& p, ValueKind kind, uint32_t capture);
   [[nodiscard]] Want want_at(Frame frame) const { return frame == kOutside ? root_want_ : frames_.child_want(frame); }
+  const NextBytes& first_bytes(Want want);
   bool literal_allowed(Frame frame, ValueKind kind);
   const ScalarPlan& plan_at(Frame frame, ValueKind kind);
   bool item_possible(Frame frame);
@@ -144,6 +152,7 @@ class SchemaMachine final : public Machine {
   Want root_want_ = kNoValue;
   State start_ = kDead;
   std::unordered_map<uint64_t, ScalarPlan> plans_without_;  // (list, want, kind): without values used before
+  std::unordered_map<Want, NextBytes> first_bytes_;         // of values
   std::unordered_map<uint64_t, State> after_names_;         // (frame, class): behind names that nobody declared
   std::unordered_map<Lang, CharSet> characters_;
   std::unordered_map<uint64_t, std::vector<CharRange>> continuations_;  // (language, bytes missing of a character)

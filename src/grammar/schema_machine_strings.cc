@@ -397,6 +397,54 @@ std::optional<StringBody> SchemaMachine::string_body(State state) {
   return std::nullopt;
 }
 
+bool SchemaMachine::in_any_text(State state) {
+  if (state == kDead) return false;
+  const Place p = place(state);
+  if ((p.phase != Phase::kString && p.phase != Phase::kKey) || p.aux != 0 || frames_.captures(p.frame)) return false;
+  const auto words = texts_.at(p.text);
+  if (p.phase == Phase::kString) return words.size() == 1 && words[0] == kAnyText && p.min_left == 0 && p.max_left < 0;
+  return words.size() == 2 && words[0] == kFree && words[1] == kAnyText && p.min_left == 0;
+}
+
+std::optional<TextList> SchemaMachine::text_list(State state) {
+  if (state == kDead) return std::nullopt;
+  const Place p = place(state);
+  if (p.aux != 0 || (p.phase != Phase::kString && p.phase != Phase::kKey)) return std::nullopt;
+  const auto words = texts_.at(p.text);
+  if (p.phase == Phase::kKey && words[0] == kNamed) {
+    if (words[4] != kNothing) return std::nullopt;
+    return TextList{0, only_needed_escapes(p)};
+  }
+  const Lang lang = p.phase == Phase::kString ? words[0] : words[1];
+  if (lang == kAnyText || p.min_left > 0 || p.max_left >= 0 || !languages_->may_be_list(lang)) return std::nullopt;
+  return TextList{lang, only_needed_escapes(p)};
+}
+
+bool SchemaMachine::visit_texts(State state, TextVisitor& visitor) {
+  const Place p = place(state);
+  const auto words = texts_.at(p.text);
+  if (p.phase == Phase::kString) return languages_->visit_texts(words[0], visitor);
+  if (words[0] == kFree) return languages_->visit_texts(words[1], visitor);
+  const NameSet& set = *frames_.names(p.frame);
+  int32_t n_entered = 0;  // bytes of `before`, the name before
+  std::string_view before;
+  for (uint32_t name = words[1]; name < words[2]; ++name) {
+    if (!set.offers(name)) continue;
+    const std::string_view text = set.table->names[name].substr(words[3]);
+    const auto n_shared = static_cast<int32_t>(std::ranges::mismatch(before, text).in1 - before.begin());
+    before = text;
+    if (n_shared > n_entered) continue;  // the visitor has left what they share
+    visitor.leave(n_entered - n_shared);
+    n_entered = n_shared;
+    const auto n_bytes = static_cast<int32_t>(text.size());
+    while (n_entered < n_bytes && visitor.enter(static_cast<uint8_t>(text[static_cast<size_t>(n_entered)])))
+      ++n_entered;
+    if (n_entered == n_bytes) visitor.end();
+  }
+  visitor.leave(n_entered);
+  return true;
+}
+
 uint32_t SchemaMachine::kind_step(uint32_t kind, uint8_t byte) {
   return byte < 0x20 || byte == '"' || byte == '\\' ? kNothing : languages_->next(kind, byte);
 }

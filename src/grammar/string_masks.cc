@@ -69,16 +69,66 @@ Mask StringMasks::mask(State state, const StringBody& body) {
   if (known != masks_.end()) return known->second;
   const Mask tokens = other == nullptr ? any_text_inside(*inside.any, n_chars) : other_inside(state, *other, n_chars);
   ids_.clear();
-  for_each_bit(closings, [&](int32_t index) {
-    for (int32_t token = strings_.closings[static_cast<size_t>(index)].token; token >= 0;
-         token = vocabulary_.same_bytes(token))
-      ids_.push_back(token);
-  });
+  take_closings(closings);
   if (!std::is_sorted(ids_.begin(), ids_.end())) std::sort(ids_.begin(), ids_.end());
   const Mask mask = store_.keep_with(tokens, ids_);
   masks_.emplace(key, mask);
   if (ids_.capacity() > kIdsKept) ids_ = {};
   return mask;
+}
+
+// -- lists of texts
+
+std::optional<Mask> StringMasks::texts_mask(State state, const TextList& list) {
+  Texts own;
+  Texts* texts = &own;
+  if (list.kind == 0) {
+    find_texts(state, list, own);
+  } else {
+    const auto [known, is_new] = texts_.try_emplace(list.kind);
+    texts = &known->second;
+    if (is_new) find_texts(state, list, *texts);
+  }
+  if (!texts->is_list) return std::nullopt;
+  ids_ = texts->tokens;
+  for (const int32_t first : texts->tokens_to_ask)
+    for (int32_t token = step(state, vocabulary_.bytes(first)) == kDead ? -1 : first; token >= 0;
+         token = vocabulary_.same_bytes(token))
+      ids_.push_back(token);
+  Closings closings(static_cast<size_t>(strings_.n_closing_words));
+  for (const std::string_view text : texts->ended) {
+    const State inside = step(state, text);
+    const Closings& allowed = allowed_after(inside == kDead ? kDead : walk_.machine().step(inside, '"'));
+    const Closings& set = strings_.of_text.at(text);
+    for (size_t i = 0; i < closings.size(); ++i) closings[i] |= set[i] & allowed[i];
+  }
+  for (const int32_t closing : texts->closings_to_ask) ask(state, closing, closings);
+  const size_t n_inside = ids_.size();
+  take_closings(closings);
+  if (ids_.size() > n_inside || !texts->tokens_to_ask.empty()) {
+    std::sort(ids_.begin(), ids_.end());
+    ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
+  }
+  return store_.keep_ids(ids_);
+}
+
+void StringMasks::find_texts(State state, const TextList& list, Texts& out) {
+  text_tokens_.begin(list.only_needed_escapes);
+  out.is_list = walk_.machine().visit_texts(state, text_tokens_);
+  if (!out.is_list) return;
+  out.tokens = text_tokens_.take_tokens();
+  out.tokens_to_ask = text_tokens_.tokens_to_ask();
+  out.closings_to_ask = text_tokens_.closings_to_ask();
+  out.ended = text_tokens_.ended();
+}
+
+/// Appends the tokens of the set to ids_.
+void StringMasks::take_closings(const Closings& closings) {
+  for_each_bit(closings, [&](int32_t index) {
+    for (int32_t token = strings_.closings[static_cast<size_t>(index)].token; token >= 0;
+         token = vocabulary_.same_bytes(token))
+      ids_.push_back(token);
+  });
 }
 
 StringMasks::Inside StringMasks::inside_of(State state, const StringBody& body) {
@@ -281,11 +331,12 @@ void StringMasks::walk_raw(uint32_t kind, bool count, Found found) {
   TrieWalk sparse(vocabulary_, kinds_);
   sparse.begin();
   sparse.walk_from_root(
-      kind, [&](uint32_t, const TrieNode& node) { return !skip[node.byte]; },
+      kind, {}, [&](uint32_t, const TrieNode& node) { return !skip[node.byte]; },
       [&](uint32_t, const TrieNode& node) {
         found(node, n_more(sparse.state()));
         return true;
-      });
+      },
+      [](int32_t) {});
 }
 
 /// For strings of few texts. False: there are more, or limits to come.
@@ -301,7 +352,7 @@ bool StringMasks::find_few(uint32_t kind, Other& out) {
     return true;
   };
   kind_walk_.begin(kFewNodesMax);
-  kind_walk_.walk_from_root(kind, enter, found);
+  kind_walk_.walk_from_root(kind, {}, enter, found, [](int32_t) {});
   out.is_few = !kind_walk_.stopped();
   if (!out.is_few) {
     out.few = {};
@@ -312,6 +363,17 @@ bool StringMasks::find_few(uint32_t kind, Other& out) {
   std::sort(out.few.begin(), out.few.end());
   out.few.erase(std::unique(out.few.begin(), out.few.end()), out.few.end());
   return true;
+}
+
+void StringMasks::walk_kind(uint32_t kind, std::vector<int32_t>& tokens) {
+  kind_walk_.begin();
+  kind_walk_.walk_from_root(
+      kind, {}, [](uint32_t, const TrieNode&) { return true; },
+      [&](uint32_t, const TrieNode& node) {
+        for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token)) tokens.push_back(token);
+        return true;
+      },
+      [](int32_t) {});
 }
 
 void StringMasks::find_other(State state, uint32_t kind, bool count, Other& out) {
@@ -374,13 +436,16 @@ void StringMasks::find_other_without_kinds(State state, Other& out) {
   };
   out.rows.assign(1, {0, std::vector<MaskWord>(static_cast<size_t>(vocabulary_.n_words()))});
   walk_.begin();
-  walk_.walk_from_root(state, enter, [&](uint32_t, const TrieNode& node) {
-    if (node.token < 0) return true;
-    out.n_chars_max = std::max(out.n_chars_max, static_cast<int32_t>(node.chars));
-    for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token))
-      set_bit(out.rows[0].tokens, token);
-    return true;
-  });
+  walk_.walk_from_root(
+      state, {}, enter,
+      [&](uint32_t, const TrieNode& node) {
+        if (node.token < 0) return true;
+        out.n_chars_max = std::max(out.n_chars_max, static_cast<int32_t>(node.chars));
+        for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token))
+          set_bit(out.rows[0].tokens, token);
+        return true;
+      },
+      [](int32_t) {});
   if (!cut) out.n_chars_known = kAnyNumber;
 }
 
@@ -573,6 +638,9 @@ int64_t StringMasks::n_bytes() const {
         static_cast<int64_t>(sizeof(Other) + other.rows.size() * vocabulary_.n_words() * sizeof(MaskWord) +
                              other.unsure.capacity() * sizeof(Counted) + other.few.capacity() * sizeof(int32_t) +
                              other.up_to.size() * (kNode + sizeof(Mask)));
+  for (const auto& [kind, texts] : texts_)
+    n_row_bytes += static_cast<int64_t>(kNode + sizeof(Texts) + texts.tokens.capacity() * sizeof(int32_t) +
+                                        texts.ended.capacity() * sizeof(std::string_view));
   return n_row_bytes +
          static_cast<int64_t>((after_.size() + numbers_.size() + other_closings_.size()) * (kNode + set + 16) +
                               masks_.size() * (kNode + sizeof(Key) + sizeof(Mask)) +

@@ -7,6 +7,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "grammar/machine.h"
 #include "grammar/mask_store.h"
+#include "grammar/text_tokens.h"
 #include "grammar/trie_walk.h"
 #include "grammar/vocabulary.h"
 
@@ -29,10 +31,16 @@ class StringMasks {
         walk_(walk),
         kinds_(walk.machine()),
         kind_walk_(vocabulary, kinds_),
-        store_(store) {}
+        store_(store),
+        text_tokens_(vocabulary) {}
 
   /// The mask of `state`, whose string_body() is `body`. Without end-of-text ids.
   Mask mask(State state, const StringBody& body);
+  /// The same where the machine has a text list; nothing: it is too long.
+  /// Cost     10 to 20 ns per byte of the texts that some token has; kept per kind
+  std::optional<Mask> texts_mask(State state, const TextList& list);
+  /// Appends the tokens of nothing but bytes that kind_step() takes, one after the other.
+  void walk_kind(uint32_t kind, std::vector<int32_t>& tokens);
   [[nodiscard]] int64_t n_bytes() const;
 
  private:
@@ -85,6 +93,12 @@ class StringMasks {
     bool is_known = false;
     uint32_t other = kNone;  // of all of them; kNone: they differ
   };
+  /// What text_tokens.h finds.
+  struct Texts {
+    bool is_list = true;
+    std::vector<int32_t> tokens, tokens_to_ask, closings_to_ask;
+    std::vector<std::string_view> ended;
+  };
   /// How a body is seen: one of two, and the limits that hold for it.
   struct Inside {
     AnyText* any = nullptr;
@@ -104,6 +118,8 @@ class StringMasks {
     auto operator<=>(const OtherClosings&) const = default;
   };
 
+  void take_closings(const Closings& closings);
+  void find_texts(State state, const TextList& list, Texts& out);
   Inside inside_of(State state, const StringBody& body);
   AnyText& any_text(State state, const StringBody& body, int32_t n_chars);
   void find_any_text(State state, AnyText& out);
@@ -138,7 +154,9 @@ class StringMasks {
   Kinds kinds_;
   TrieWalk kind_walk_;
   MaskStore& store_;
-  std::map<uint32_t, AnyText> any_text_;  // by kind; 0: all those with every escape
+  TextTokens text_tokens_;
+  std::unordered_map<uint32_t, Texts> texts_;  // by kind
+  std::map<uint32_t, AnyText> any_text_;       // by kind; 0: all those with every escape
   std::deque<Other> others_;
   std::unordered_map<uint32_t, uint32_t> other_of_;  // kind -> others_
   std::map<std::pair<uint32_t, uint32_t>, Family> families_;

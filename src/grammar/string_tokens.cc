@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "text/utf8.h"
 
 namespace deepinfer::grammar {
 namespace {
@@ -205,6 +206,76 @@ void make_closings(std::vector<Closer> closers, StringTokens& out) {
   out.escaped_trie = make_trie(escaped);
 }
 
+struct Decoded {
+  std::string text;
+  EscapedToken token;
+};
+
+/// Up to the closing quote, if there is one. Precondition: inside a string RFC 8259 allows it.
+Decoded decode(const TrieEntry& entry) {
+  const std::string_view bytes = entry.bytes;
+  Decoded out{.text = {},
+              .token = {.token = entry.value,
+                        .closes = false,
+                        .is_needed = true,
+                        .cut = EscapedToken::Cut::kNone,
+                        .n_digits = 0,
+                        .digits = 0}};
+  uint32_t high = 0;  // the first half of a pair, if that was the last character
+  for (size_t i = 0; i < bytes.size() && !out.token.closes; ++i) {
+    if (bytes[i] == '"') {
+      out.token.closes = true;
+    } else if (bytes[i] != '\\') {
+      out.text += bytes[i];
+    }
+    if (bytes[i] != '\\') continue;
+    if (++i == bytes.size()) {
+      out.token.cut = EscapedToken::Cut::kBackslash;
+      break;
+    }
+    if (bytes[i] != 'u') {
+      constexpr std::string_view kLetters = "\"\\/bfnrt", kMeant = "\"\\/\b\f\n\r\t";
+      out.text += kMeant[kLetters.find(bytes[i])];
+      out.token.is_needed = out.token.is_needed && bytes[i] != '/';
+      continue;
+    }
+    uint32_t digits = 0;
+    uint8_t n_digits = 0;
+    for (; n_digits < 4 && i + 1 < bytes.size(); ++n_digits)
+      digits = digits << 4 | static_cast<uint32_t>(hex_value(static_cast<uint8_t>(bytes[++i])));
+    if (n_digits < 4) {
+      out.token.cut = EscapedToken::Cut::kDigits;
+      out.token.n_digits = n_digits;
+      out.token.digits = static_cast<uint16_t>(digits);
+      break;
+    }
+    if (high == 0 && digits >= 0xD800 && digits <= 0xDBFF) {
+      high = digits;
+      continue;
+    }
+    if (high != 0) digits = 0x10000 + ((high - 0xD800) << 10) + (digits - 0xDC00);
+    high = 0;
+    append_utf8(digits, out.text);
+    out.token.is_needed = out.token.is_needed && digits < 0x20;
+  }
+  if (high != 0) out.token.cut = EscapedToken::Cut::kPair;
+  return out;
+}
+
+void find_escaped_texts(std::vector<Decoded> decoded, StringTokens& out) {
+  std::stable_sort(decoded.begin(), decoded.end(), [](const Decoded& a, const Decoded& b) { return a.text < b.text; });
+  std::vector<TrieEntry> entries;
+  for (const Decoded& one : decoded) {
+    if (entries.empty() || entries.back().bytes != one.text) {
+      entries.push_back({one.text, static_cast<int32_t>(entries.size())});
+      out.escaped_from.push_back(static_cast<uint32_t>(out.escaped_tokens.size()));
+    }
+    out.escaped_tokens.push_back(one.token);
+  }
+  out.escaped_from.push_back(static_cast<uint32_t>(out.escaped_tokens.size()));
+  out.escaped_texts = make_trie(entries);
+}
+
 template <class T>
 int64_t bytes_of(const std::vector<T>& values) {
   return static_cast<int64_t>(values.capacity() * sizeof(T));
@@ -217,6 +288,7 @@ StringTokens find_string_tokens(std::span<const TrieEntry> entries, std::span<co
   std::vector<Inside> inside;
   std::vector<TrieEntry> rest, escapes;
   std::vector<Closer> closers;
+  std::vector<Decoded> decoded;
   for (const TrieEntry& entry : entries) {
     StringScan scan;
     size_t n_read = 0;
@@ -224,10 +296,14 @@ StringTokens find_string_tokens(std::span<const TrieEntry> entries, std::span<co
     if (scan.dead()) continue;
     if (scan.closed()) {
       closers.push_back({entry, entry.bytes.substr(n_read), scan.n_chars(), scan.has_escape()});
+      if (scan.has_escape()) decoded.push_back(decode(entry));
       continue;
     }
     if (scan.has_escape() || !scan.between()) rest.push_back(entry);
-    if (scan.has_escape()) escapes.push_back(entry);
+    if (scan.has_escape()) {
+      escapes.push_back(entry);
+      decoded.push_back(decode(entry));
+    }
     for (int32_t token = entry.value; token >= 0; token = same_as.empty() ? -1 : same_as[static_cast<size_t>(token)])
       inside.push_back({token, scan.n_chars()});
   }
@@ -235,6 +311,13 @@ StringTokens find_string_tokens(std::span<const TrieEntry> entries, std::span<co
   out.rest = make_trie(rest);
   out.escapes = make_trie(escapes);
   make_closings(std::move(closers), out);
+  for (Decoded& one : decoded) {
+    if (!one.token.closes) continue;
+    const auto closing = std::lower_bound(out.closings.begin(), out.closings.end(), one.token.token,
+                                          [](const Closing& c, int32_t token) { return c.token < token; });
+    one.token.token = static_cast<int32_t>(closing - out.closings.begin());
+  }
+  find_escaped_texts(std::move(decoded), out);
   return out;
 }
 
@@ -243,7 +326,8 @@ int64_t StringTokens::n_bytes() const {
   for (const auto& row : rows) n += bytes_of(row);
   for (const auto& [text, set] : of_text) n += 64 + bytes_of(set);
   return n + bytes_of(row_of) + bytes_of(rest) + bytes_of(escapes) + bytes_of(closings) + bytes_of(closing_trie) +
-         bytes_of(escaped_trie) + bytes_of(plain) + bytes_of(chars_up_to) + bytes_of(suffixes) + bytes_of(of_suffix);
+         bytes_of(escaped_trie) + bytes_of(plain) + bytes_of(chars_up_to) + bytes_of(suffixes) + bytes_of(of_suffix) +
+         bytes_of(escaped_texts) + bytes_of(escaped_from) + bytes_of(escaped_tokens);
 }
 
 }  // namespace deepinfer::grammar

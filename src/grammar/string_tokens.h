@@ -70,6 +70,23 @@ struct Closing {
   int32_t suffix_bytes;
 };
 
+/// A token with an escape, decoded: the text of its characters, and the escape that it ends in, if any.
+struct EscapedToken {
+  enum class Cut : uint8_t {
+    kNone,       // it ends between two characters, or in a raw one
+    kBackslash,  // behind a backslash
+    kDigits,     // behind \\u and n_digits digits, which are `digits`
+    kPair,       // inside or behind the first half of a pair: the character that comes is beyond U+FFFF
+  };
+  int32_t token;  // the first with these bytes
+  bool
+      closes;  // the closing quote is in it; then `token` is an index of `closings`, and the text ends before the quote
+  bool is_needed;  // no escape could be left out (of the whole ones)
+  Cut cut;
+  uint8_t n_digits;
+  uint16_t digits;
+};
+
 struct StringTokens {
   /// Tokens that stay inside where n characters are still allowed: rows[row_of[n]], n < row_of.size(); the last stands
   /// for more. Characters may be raw, escaped, and cut at the end.
@@ -93,6 +110,12 @@ struct StringTokens {
   std::vector<TrieNode> suffixes;     // trie of the suffixes, "" at the root; values are their numbers
   std::vector<MaskWord> of_suffix;    // n_closing_words each
   int32_t suffix_bytes_max = 0;
+
+  /// Trie of the decoded texts of escaped tokens; values are numbers of lists: the escaped tokens with that text are
+  /// escaped_tokens[escaped_from[i]] .. below escaped_tokens[escaped_from[i + 1]].
+  std::vector<TrieNode> escaped_texts;
+  std::vector<uint32_t> escaped_from;
+  std::vector<EscapedToken> escaped_tokens;
 
   [[nodiscard]] int64_t n_bytes() const;
 };

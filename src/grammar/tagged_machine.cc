@@ -71,6 +71,8 @@ class TaggedMachine : public Machine {
   bool complete(State state) override;
   int64_t distance(State state) override;
   std::optional<StringBody> string_body(State state) override;
+  std::optional<TextList> text_list(State state) override;
+  bool visit_texts(State state, TextVisitor& visitor) override;
   std::optional<NextBytes> next_bytes(State state) override;
   std::optional<Blanks> blanks(State state) override;
   [[nodiscard]] bool has_kinds() const override { return has_kinds_; }
@@ -241,6 +243,19 @@ std::optional<StringBody> TaggedMachine::string_body(State state) {
   if (body->counted_kind != 0) body->counted_kind = kinds_.intern({only->region(), body->counted_kind});
   if (body->same_after) body->after = number_inside(only->region(), body->after);
   return body;
+}
+
+std::optional<TextList> TaggedMachine::text_list(State state) {
+  const std::optional<Way> only = only_inside(state);
+  if (!only) return std::nullopt;
+  std::optional<TextList> list = content(only->region()).text_list(only->value);
+  if (list && list->kind != 0) list->kind = kinds_.intern({only->region(), list->kind});
+  return list;
+}
+
+bool TaggedMachine::visit_texts(State state, TextVisitor& visitor) {
+  const std::optional<Way> only = only_inside(state);
+  return only && content(only->region()).visit_texts(only->value, visitor);
 }
 
 std::optional<Blanks> TaggedMachine::blanks(State state) {

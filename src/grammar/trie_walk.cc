@@ -19,6 +19,7 @@ void TrieWalk::enter_root(State from, Frame& frame) { ask(from, frame); }
 
 void TrieWalk::ask(State state, Frame& frame) {
   frame.state = state;
+  frame.in_text = false;
   ask_blanks(frame);
   bool is_new = false;
   frame.row = row_of(frame.state, is_new);

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "grammar/byte_set.h"
 #include "grammar/flat_map.h"
 #include "grammar/machine.h"
 #include "grammar/string_tokens.h"
@@ -36,9 +37,10 @@ class TrieWalk {
   template <class Enter, class Found>
   void walk(std::span<const TrieNode> nodes, uint32_t first, uint32_t end, State from, Enter enter, Found found);
 
-  /// The whole trie of the vocabulary, `from` at its root.
-  template <class Enter, class Found>
-  void walk_from_root(State from, Enter enter, Found found);
+  /// The whole trie of the vocabulary, `from` at its root, without tokens that begin with a byte of `without`. Tokens of blanks
+  /// alone go to take_blank(token); enter() and found() are not asked about blanks that a token begins with.
+  template <class Enter, class Found, class TakeBlank>
+  void walk_from_root(State from, const NextBytes& without, Enter enter, Found found, TakeBlank take_blank);
 
   [[nodiscard]] int64_t n_bytes() const;
 
@@ -56,6 +58,8 @@ class TrieWalk {
     NextBytes bytes;                                // if has_bytes: others are dead
     const TrieFan* fan = nullptr;                   // of the node, if has_bytes
     uint32_t end = 0;                               // of the node's subtree, if fan
+    bool in_text = false;                           // inside a string of any text: nothing but its end is asked
+    Utf8State utf8 = kBetween;                      // if in_text
     bool takes_blanks = false;                      // then they are counted, not asked; `state` is the clean one
     int32_t n_line_ends = 0, n_blanks = 0;          // that may still follow here
     int32_t n_line_ends_all = 0, n_blanks_all = 0;  // and at first
@@ -66,6 +70,8 @@ class TrieWalk {
   static constexpr size_t kRowsMax = 64;        // in one walk
   static constexpr size_t kRowsKept = 4;        // memory between walks
   static constexpr uint32_t kNoRow = UINT32_MAX - 1;
+  static constexpr uint64_t kBlankBytes =
+      uint64_t{1} << ' ' | uint64_t{1} << '\n' | uint64_t{1} << '\t' | uint64_t{1} << '\r';
 
   static bool is_blank(uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r'; }
 
@@ -86,6 +92,7 @@ class TrieWalk {
   bool loops_on_digits(State state);
   /// Prepares the frame of a live node for its subtree.
   void open(State state, uint32_t n_nodes, const Frame& parent, Frame& frame) {
+    frame.in_text = false;
     if (n_nodes < kLargeSubtree) {
       frame.state = state;
       frame.row = nullptr;
@@ -167,6 +174,18 @@ void TrieWalk::walk_below(std::span<const TrieNode> nodes, uint32_t first, uint3
       ++i;
       continue;
     }
+    if (parent.in_text && (parent.utf8 != kBetween || (byte != '"' && byte != '\\'))) {
+      const Utf8State utf8 = byte < 0x20 ? kIllFormed : next_utf8_state(parent.utf8, byte);
+      if (utf8 == kIllFormed || !enter(i, node) || !found(i, node)) {
+        i = node.next;
+        continue;
+      }
+      if (--n_left_ < 0) return;
+      frames_[node.depth] = parent;
+      frames_[node.depth].utf8 = utf8;
+      ++i;
+      continue;
+    }
     if (parent.has_bytes && !parent.bytes.contains(byte)) {
       i = parent.fan != nullptr ? next_child(parent, byte) : node.next;
       continue;
@@ -188,7 +207,9 @@ void TrieWalk::walk_below(std::span<const TrieNode> nodes, uint32_t first, uint3
       i = node.next;
       continue;
     }
-    if (i + 1 < node.next) {
+    if (byte == '"' && i + 1 < node.next && machine_.in_any_text(state)) {
+      frames_[node.depth] = {.state = state, .in_text = true};
+    } else if (i + 1 < node.next) {
       open(state, node.next - i - 1, parent, frames_[node.depth]);
       set_fan(nodes, i, frames_[node.depth]);
     }
@@ -196,21 +217,40 @@ void TrieWalk::walk_below(std::span<const TrieNode> nodes, uint32_t first, uint3
   }
 }
 
-template <class Enter, class Found>
-void TrieWalk::walk_from_root(State from, Enter enter, Found found) {
+template <class Enter, class Found, class TakeBlank>
+void TrieWalk::walk_from_root(State from, const NextBytes& without, Enter enter, Found found, TakeBlank take_blank) {
   const std::span<const TrieNode> nodes = vocabulary_.nodes();
   Frame& top = frames_[0];
   enter_root(from, top);
-  if (!top.has_bytes) return walk_below(nodes, 1, nodes[0].next, enter, found);
-  NextBytes bytes = top.bytes;
-  if (top.takes_blanks)
-    for (const char c : {' ', '\n', '\t', '\r'}) bytes.insert(static_cast<uint8_t>(c));
-  for (size_t i = 0; i < bytes.words.size(); ++i) {
-    for (uint64_t word = bytes.words[i]; word != 0; word &= word - 1) {
-      const auto byte = static_cast<uint8_t>(i * 64 + static_cast<size_t>(std::countr_zero(word)));
-      const auto node = static_cast<uint32_t>(vocabulary_.first_node(byte));
-      if (node != 0) walk_below(nodes, node, nodes[node].next, enter, found);
+  const auto walk_children = [&](const std::array<uint64_t, 4>& bytes, uint32_t node) {
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      for (uint64_t word = bytes[i]; word != 0; word &= word - 1) {
+        const auto byte = static_cast<uint8_t>(i * 64 + static_cast<size_t>(std::countr_zero(word)));
+        const uint32_t child = vocabulary_.child(node, byte);
+        if (child != 0) walk_below(nodes, child, nodes[child].next, enter, found);
+      }
     }
+  };
+  std::array<uint64_t, 4> first;
+  for (size_t i = 0; i < first.size(); ++i)
+    first[i] = (top.has_bytes ? top.bytes.words[i] : ~uint64_t{0}) & ~without.words[i];
+  if (!top.takes_blanks) return walk_children(first, 0);
+  first[0] &= ~kBlankBytes;
+  walk_children(first, 0);
+  for (const BlankToken& blank : vocabulary_.blank_tokens())
+    if (blank.n_line_ends <= top.n_line_ends_all && blank.n_others <= top.n_blanks_all) take_blank(blank.token);
+  const std::array<uint64_t, 4> any = {~kBlankBytes, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}};
+  const std::array<uint64_t, 4>& next = top.has_bytes ? top.bytes.words : any;
+  for (const BlankPrefix& prefix : vocabulary_.blank_prefixes()) {
+    if (prefix.n_line_ends > top.n_line_ends_all || prefix.n_others > top.n_blanks_all) continue;
+    std::array<uint64_t, 4> bytes;
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = prefix.bytes[i] & next[i];
+    if (bytes == std::array<uint64_t, 4>{}) continue;
+    Frame& frame = frames_[nodes[prefix.node].depth];
+    frame = top;
+    frame.n_line_ends -= prefix.n_line_ends;
+    frame.n_blanks -= prefix.n_others;
+    walk_children(bytes, prefix.node);
   }
 }
 

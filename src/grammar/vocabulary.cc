@@ -98,6 +98,8 @@ Result<std::shared_ptr<const Vocabulary>> Vocabulary::build(std::span<const std:
   out->find_digit_nodes();
   out->find_fans();
   out->find_text_tokens();
+  out->find_blanks();
+  out->find_number_ends();
   out->strings_ = find_string_tokens(entries, out->same_bytes_, n_head);
   return std::shared_ptr<const Vocabulary>(std::move(out));
 }
@@ -130,6 +132,54 @@ void Vocabulary::find_fans() {
     fan_index_.insert(node, static_cast<uint32_t>(fans_.size()));
     fans_.push_back(fan);
   }
+}
+
+void Vocabulary::find_blanks() {
+  struct Open {
+    uint32_t node;
+    int32_t n_line_ends, n_others;
+  };
+  std::vector<Open> open{{0, 0, 0}};
+  while (!open.empty()) {
+    const Open at = open.back();
+    open.pop_back();
+    BlankPrefix prefix{at.node, at.n_line_ends, at.n_others, {}};
+    for (int32_t token = nodes_[at.node].token; token >= 0; token = same_bytes(token))
+      blank_tokens_.push_back({token, at.n_line_ends, at.n_others});
+    for (uint32_t child = at.node + 1; child < nodes_[at.node].next; child = nodes_[child].next) {
+      const auto byte = static_cast<uint8_t>(nodes_[child].byte);
+      if (byte == '\n') {
+        open.push_back({child, at.n_line_ends + 1, at.n_others});
+      } else if (byte == ' ' || byte == '\t' || byte == '\r') {
+        open.push_back({child, at.n_line_ends, at.n_others + 1});
+      } else {
+        prefix.bytes[byte / 64] |= uint64_t{1} << (byte % 64);
+      }
+    }
+    if (at.node != 0 && prefix.bytes != std::array<uint64_t, 4>{}) blank_prefixes_.push_back(prefix);
+  }
+  std::sort(blank_tokens_.begin(), blank_tokens_.end(),
+            [](const BlankToken& a, const BlankToken& b) { return a.token < b.token; });
+}
+
+void Vocabulary::find_number_ends() {
+  for (int32_t token = 0; token < n_tokens_; ++token) {
+    const std::string_view text = bytes(token);
+    const size_t n = std::min(text.find_first_not_of("0123456789+-.eE"), text.size());
+    if (n > 0 && n < text.size() && text[n - 1] >= '0' && text[n - 1] <= '9') number_end_tokens_.push_back(token);
+  }
+}
+
+uint32_t Vocabulary::child(uint32_t node, uint8_t byte) const {
+  if (node == 0) return static_cast<uint32_t>(first_nodes_[byte]);
+  const uint32_t end = nodes_[node].next;
+  if (end - node >= kFanNodes) {
+    const TrieFan* children = fan(node);
+    if (children != nullptr) return children->child(byte);
+  }
+  for (uint32_t at = node + 1; at < end && nodes_[at].byte <= byte; at = nodes_[at].next)
+    if (nodes_[at].byte == byte) return at;
+  return 0;
 }
 
 void Vocabulary::find_text_tokens() {
@@ -172,7 +222,9 @@ int64_t Vocabulary::n_bytes() const {
                               nodes_.capacity() * sizeof(Node) + fans_.capacity() * sizeof(TrieFan) +
                               same_bytes_.capacity() * sizeof(int32_t) +
                               (free_row_.capacity() + digit_row_.capacity() + text_row_.capacity()) * sizeof(MaskWord) +
-                              with_byte_.capacity() * sizeof(int32_t)) +
+                              (with_byte_.capacity() + number_end_tokens_.capacity()) * sizeof(int32_t) +
+                              blank_tokens_.capacity() * sizeof(BlankToken) +
+                              blank_prefixes_.capacity() * sizeof(BlankPrefix)) +
          fan_index_.n_bytes() + strings_.n_bytes();
 }
 

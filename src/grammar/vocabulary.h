@@ -25,6 +25,19 @@ struct TrieFan {
   [[nodiscard]] uint32_t child(uint8_t byte) const { return nodes[byte]; }
 };
 
+/// A token of nothing but blanks (line ends: LF; others: space, tab, CR).
+struct BlankToken {
+  int32_t token;
+  int32_t n_line_ends, n_others;
+};
+
+/// A node whose bytes from the root on are nothing but blanks, with other bytes below it.
+struct BlankPrefix {
+  uint32_t node;
+  int32_t n_line_ends, n_others;
+  std::array<uint64_t, 4> bytes;  // of its children that are no blanks
+};
+
 class Vocabulary {
  public:
   using Node = TrieNode;
@@ -50,11 +63,19 @@ class Vocabulary {
   [[nodiscard]] std::span<const Node> nodes() const { return nodes_; }
   /// nodes()[i] is the root's child for this byte; 0: it has none.
   [[nodiscard]] int32_t first_node(uint8_t byte) const { return first_nodes_[byte]; }
+  /// The child of a node; 0: it has none for this byte.
+  /// Cost     a look at the smaller brothers, where they are few; else a hash look-up
+  [[nodiscard]] uint32_t child(uint32_t node, uint8_t byte) const;
   /// The nodes of tokens that begin with an ASCII digit, if they are nothing but digits; else none.
   struct NodeRange {
     uint32_t first = 0, n = 0;
   };
   [[nodiscard]] NodeRange digit_nodes() const { return digit_nodes_; }
+  [[nodiscard]] std::span<const BlankToken> blank_tokens() const { return blank_tokens_; }
+  [[nodiscard]] std::span<const BlankPrefix> blank_prefixes() const { return blank_prefixes_; }
+  /// Tokens in which a JSON number ends before the last byte: digits, perhaps behind other bytes of numbers, then something
+  /// else, perhaps more. Many tokenizers have none.
+  [[nodiscard]] std::span<const int32_t> number_end_tokens() const { return number_end_tokens_; }
   /// nullptr: the node has few children, or is none of nodes().
   [[nodiscard]] const TrieFan* fan(uint32_t node) const {
     const uint32_t at = fan_index_.find(node);
@@ -96,11 +117,16 @@ class Vocabulary {
   std::vector<Node> nodes_;
   std::array<int32_t, 256> first_nodes_{};
   NodeRange digit_nodes_;
+  std::vector<BlankToken> blank_tokens_;
+  std::vector<BlankPrefix> blank_prefixes_;
+  std::vector<int32_t> number_end_tokens_;
   std::vector<TrieFan> fans_;
   FlatMap fan_index_;  // node -> fans_
   void find_digit_nodes();
   void find_fans();
   void find_text_tokens();
+  void find_blanks();
+  void find_number_ends();
   std::vector<int32_t> same_bytes_;  // empty: no two tokens are equal
   std::vector<MaskWord> free_row_, digit_row_, text_row_;
   std::array<uint32_t, 257> with_byte_from_{};  // of with_byte_
