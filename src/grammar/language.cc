@@ -63,6 +63,8 @@ Languages::Bounds Languages::bounds(Lang lang, int32_t n) { return impl_->bounds
 bool Languages::takes_every_text(Lang lang) const { return impl_->takes_every_text(lang); }
 int64_t Languages::bytes_at_least(Lang lang) const { return impl_->bytes_at_least(lang); }
 
+std::optional<Fingerprint> Languages::fingerprint(Lang lang) { return impl_->fingerprint(lang); }
+
 void Languages::set_fuel(Fuel* fuel) { impl_->set_fuel(fuel); }
 Fuel* Languages::fuel() const { return impl_->fuel(); }
 bool Languages::exhausted() const { return impl_->exhausted(); }

@@ -7,11 +7,15 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "grammar/kind_cache.h"
+#include "grammar/kind_tokens.h"
 #include "grammar/machine.h"
 #include "grammar/mask_store.h"
 #include "grammar/trie_walk.h"
@@ -33,6 +37,7 @@ class StringMasks {
 
   /// The mask of `state`, whose string_body() is `body`. Without end-of-text ids.
   Mask mask(State state, const StringBody& body);
+  /// Without what is shared with other grammars, which is the vocabulary's.
   [[nodiscard]] int64_t n_bytes() const;
 
  private:
@@ -50,11 +55,7 @@ class StringMasks {
     [[nodiscard]] int64_t n_bytes() const override { return 0; }
     Machine& machine;
   };
-  struct Counted {
-    int32_t n_chars;
-    int32_t token;
-    bool operator==(const Counted&) const = default;
-  };
+  using Counted = KindTokens::Counted;
   /// Strings of any text, and of kinds that take every character: how the machine differs from Vocabulary::string_mask, in tokens of up to n_chars_known
   /// characters.
   struct AnyText {
@@ -62,23 +63,14 @@ class StringMasks {
     std::vector<Counted> added, removed;
     Closings escaped;  // the machine accepts the escapes before the quote
   };
-  /// Other strings: all tokens that stay inside, by the characters that must still come behind them. Of machines without
-  /// kinds only those of up to n_chars_known characters.
+  /// Other strings. Of machines without kinds only the tokens of up to n_chars_known characters.
   struct Other {
-    struct Row {
-      int32_t n_more;
-      std::vector<MaskWord> tokens;
-      bool operator==(const Row&) const = default;
-    };
+    std::shared_ptr<const KindTokens> tokens;
     int32_t n_chars_known = -1;
-    int32_t n_chars_max = 0;                       // of tokens, with those that must still come
-    bool was_counted = false, is_counted = false;  // was asked; and every kind said it
-    std::vector<Row> rows;
-    bool is_few = false;          // then there are no rows,
-    std::vector<int32_t> few;     // but the tokens, and no limits
-    std::vector<Counted> unsure;  // is_counted: those that the machine is asked about where there is a limit
-    std::map<int32_t, Mask> up_to;
+    std::map<int32_t, Mask> up_to;  // of up to so many characters, with those that must still come
   };
+  /// What is asked of the vocabulary's kinds.
+  enum Question : uint32_t { kTokens, kCountedTokens, kPlainClosings, kTakesEveryCharacter };
   /// Kinds between two that are the same but for the counts that are left.
   struct Family {
     int32_t n_asked = 0;
@@ -112,11 +104,18 @@ class StringMasks {
   uint32_t family_other(State state, uint32_t kind, bool count);
   [[nodiscard]] uint32_t known_other(uint32_t kind, int32_t n_chars, bool count) const;
   uint32_t own_other(State state, uint32_t kind, int32_t n_chars, bool count);
-  void find_other(State state, uint32_t kind, bool count, Other& out);
-  bool find_few(uint32_t kind, Other& out);
-  void find_other_without_kinds(State state, Other& out);
+  uint32_t add_other(uint32_t kind, int32_t n_chars_known, std::shared_ptr<const KindTokens> tokens);
+  [[nodiscard]] std::optional<KindKey> key_of(uint32_t kind, Question question) const;
+  /// The fact as the vocabulary has it, if it is to be had there. Precondition: found just now.
+  template <class Fact>
+  std::shared_ptr<const Fact> share(const std::optional<KindKey>& key, std::shared_ptr<const Fact> fact,
+                                    int64_t n_bytes);
+  int32_t find_other(State state, uint32_t kind, int32_t n_chars, bool count, KindTokens& out);
+  bool find_few(uint32_t kind, KindTokens& out);
+  int32_t find_other_without_kinds(State state, int32_t n_chars, KindTokens& out);
   const Closings& plain_closings(uint32_t kind);
   bool takes_every_character(uint32_t kind);
+  bool find_takes_every_character(uint32_t kind);
   void find_closings(State state, const StringBody& body, const Inside& inside, Closings& out);
   template <class Found>
   void walk_raw(uint32_t kind, bool count, Found found);
@@ -143,13 +142,14 @@ class StringMasks {
   std::unordered_map<uint32_t, uint32_t> other_of_;  // kind -> others_
   std::map<std::pair<uint32_t, uint32_t>, Family> families_;
   std::map<OtherClosings, Closings> other_closings_;
-  std::unordered_map<uint32_t, Closings> plain_closings_;  // by kind
-  std::unordered_map<uint32_t, bool> takes_every_;         // by kind
+  std::unordered_map<uint32_t, std::shared_ptr<const Closings>> plain_closings_;  // by kind
+  std::unordered_map<uint32_t, bool> takes_every_;                                // by kind
   std::map<State, Closings> after_;
   std::map<Closings, uint32_t> numbers_;
   std::map<Key, Mask> masks_;
   std::vector<uint8_t> marks_;
   std::vector<int32_t> ids_;
+  std::vector<MaskWord> more_;
 };
 
 }  // namespace deepinfer::grammar
