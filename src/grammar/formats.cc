@@ -79,6 +79,7 @@ class LeapSecond : public Languages::Automaton {
     return 9;
   }
   [[nodiscard]] std::string_view alphabet() const override { return "0123456789:.Zz+-"; }
+  [[nodiscard]] std::string_view name() const override { return "leap second"; }
 
  private:
   static constexpr int32_t kDone = 1, kHourTens = 2, kHour = 5, kColon = kHour + 24, kMinuteTens = kColon + 24;

@@ -65,6 +65,8 @@ bool Languages::may_be_list(Lang lang) const { return impl_->may_be_list(lang); 
 bool Languages::visit_texts(Lang lang, TextVisitor& visitor) const { return impl_->visit_texts(lang, visitor); }
 int64_t Languages::bytes_at_least(Lang lang) const { return impl_->bytes_at_least(lang); }
 
+std::optional<Fingerprint> Languages::fingerprint(Lang lang) { return impl_->fingerprint(lang); }
+
 void Languages::set_fuel(Fuel* fuel) { impl_->set_fuel(fuel); }
 Fuel* Languages::fuel() const { return impl_->fuel(); }
 bool Languages::exhausted() const { return impl_->exhausted(); }

@@ -12,6 +12,7 @@
 
 #include "grammar/byte_set.h"
 #include "grammar/char_set.h"
+#include "grammar/fingerprint.h"
 #include "grammar/fuel.h"
 #include "grammar/language.h"
 
@@ -112,6 +113,8 @@ class LanguageStore {
   [[nodiscard]] bool takes_every_text(Lang lang) const;
   [[nodiscard]] int64_t bytes_at_least(Lang lang) const { return nodes_[lang].n_min; }
 
+  std::optional<Fingerprint> fingerprint(Lang lang);  // language_fingerprint.cc
+
   [[nodiscard]] bool nullable(Lang lang) const { return has(lang, kNullable); }
   [[nodiscard]] bool exhausted() const { return full_ || (fuel_ != nullptr && fuel_->empty()); }
   [[nodiscard]] int64_t n_bytes() const { return n_bytes_; }
@@ -207,6 +210,7 @@ class LanguageStore {
   void collect(Lang lang, std::vector<ByteSet>& sets, ByteSet& singles);
   void collect_chars(const ExprNode& node, std::vector<ByteSet>& sets, ByteSet& singles) const;
   void mark_path(int32_t from);
+  void find_print(Lang lang);
   void describe_bytes(ExprNode& node, std::span<const Lang> list) const;
 
   std::vector<ExprNode> nodes_;
@@ -235,6 +239,12 @@ class LanguageStore {
     int64_t n_before;
   };
   std::vector<Found> found_;
+  struct NodePrint {
+    enum State : uint8_t { kNotAsked, kKnown, kNone };
+    Fingerprint print;
+    State state = kNotAsked;
+  };
+  std::vector<NodePrint> prints_;  // per node, as far as asked
   std::unordered_map<Lang, CharCounts> counts_;
   std::unordered_map<uint64_t, Lang> rounded_;
   uint32_t n_searches_ = 0;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "grammar/fingerprint.h"
 #include "grammar/fuel.h"
 #include "grammar/text_visitor.h"
 
@@ -138,6 +139,14 @@ class Machine {
   virtual State kind_state(uint32_t) { return kDead; }
   /// Characters that must still come before the closing quote, as kind_chars(), of a state of some string; in an escape, too.
   virtual int32_t chars_left(State) { return -1; }
+
+  /// What tells a kind from those of all machines: of equal names all of the above is equal, and the same escapes may follow
+  /// kind_state(), which is not kDead. Nothing: not to be told.
+  struct KindName {
+    Fingerprint print;
+    uint32_t machine = 0;
+  };
+  virtual std::optional<KindName> kind_name(uint32_t) { return std::nullopt; }
 
   /// Memory of all states, bytes.
   [[nodiscard]] virtual int64_t n_bytes() const = 0;

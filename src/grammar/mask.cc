@@ -1,7 +1,6 @@
 #include "grammar/mask.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <vector>
 
 #include "grammar/dense_walk.h"
@@ -33,7 +32,6 @@ struct MaskCache::Impl {
 
   Mask find_mask(State state);
   Mask find_number(const NumberBody& body);
-  Mask number_inside(uint32_t kind);
   Mask find_free_text(State state, const FreeText& text);
   bool find_ids(State state, bool without_numbers);
 
@@ -44,7 +42,6 @@ struct MaskCache::Impl {
   StringMasks strings;
   FlatMap index;  // State -> masks
   std::vector<Mask> masks;
-  std::unordered_map<uint32_t, Mask> numbers;  // by kind
   const bool composes_numbers;
   std::vector<int32_t> ids;
 };
@@ -62,14 +59,14 @@ Mask MaskCache::Impl::find_mask(State state) {
   const uint32_t number = composes_numbers ? machine.number_kind(state) : 0;
   const bool is_apart = find_ids(state, number != 0);
   ids.insert(ids.end(), ends.begin(), ends.end());
-  const Mask mask = is_apart ? store.keep_with_others(number_inside(number), ids) : store.keep_ids(ids);
+  const Mask mask = is_apart ? store.keep_with_others(strings.number_tokens(number), ids) : store.keep_ids(ids);
   if (ids.capacity() > kIdsKept) ids = {};
   return mask;
 }
 
 /// What goes on with the number, and what may follow if it ends here.
 Mask MaskCache::Impl::find_number(const NumberBody& body) {
-  const Mask inside = number_inside(body.kind);
+  const Mask inside = strings.number_tokens(body.kind);
   if (!body.ends || body.after == kDead) return inside;
   const uint32_t known = index.find(body.after);
   if (known != FlatMap::kNone) return store.keep_either(inside, masks[known]);
@@ -77,15 +74,6 @@ Mask MaskCache::Impl::find_number(const NumberBody& body) {
   index.insert(body.after, static_cast<uint32_t>(masks.size()));
   masks.push_back(after);
   return store.keep_either(inside, after);
-}
-
-/// The tokens that are a part of a number of this kind.
-Mask MaskCache::Impl::number_inside(uint32_t kind) {
-  const auto [known, is_new] = numbers.try_emplace(kind);
-  if (!is_new) return known->second;
-  std::vector<int32_t> tokens;
-  strings.walk_kind(kind, tokens);
-  return numbers[kind] = store.keep_ids(tokens);
 }
 
 Mask MaskCache::Impl::find_free_text(State state, const FreeText& text) {

@@ -46,6 +46,7 @@ class SchemaMachine final : public Machine {
   }
   State kind_state(uint32_t kind) override;
   int32_t chars_left(State state) override;
+  std::optional<KindName> kind_name(uint32_t kind) override;
   [[nodiscard]] int64_t n_bytes() const override;
   void set_fuel(Fuel* fuel) override {
     languages_->set_fuel(fuel);

@@ -470,6 +470,12 @@ int32_t SchemaMachine::chars_left(State state) {
   return std::max(n_chars - 1, 0);
 }
 
+std::optional<Machine::KindName> SchemaMachine::kind_name(uint32_t kind) {
+  const std::optional<Fingerprint> print = languages_->fingerprint(kind);
+  if (!print) return std::nullopt;
+  return KindName{*print, static_cast<uint32_t>(options_.escapes)};
+}
+
 /// What is known of body.kind.
 void SchemaMachine::tell_kind(StringBody& body, bool every_escape) {
   if (!body.any_text) {

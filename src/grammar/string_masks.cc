@@ -61,7 +61,7 @@ Mask StringMasks::mask(State state, const StringBody& body) {
   int32_t n_chars = inside.max;
   if (other == nullptr) {
     n_chars = std::min(n_chars, vocabulary_.string_chars_max());
-  } else if (n_chars >= other->n_chars_max && (other->unsure.empty() || n_chars == kAnyNumber)) {
+  } else if (n_chars >= other->tokens->n_chars_max && (other->tokens->unsure.empty() || n_chars == kAnyNumber)) {
     n_chars = kAnyNumber;
   }
   const Key key{inside.kind, inside.other, n_chars, number_of(closings)};
@@ -145,7 +145,7 @@ StringMasks::Inside StringMasks::inside_of(State state, const StringBody& body) 
     const bool is_near = body.counted_max >= 0 && body.counted_max < kCountedMin;
     if (!is_near || other_of_.contains(body.counted_kind)) {
       inside.other = other(state, body.counted_kind, kAnyNumber, true);
-      if (others_[inside.other].is_counted) {
+      if (others_[inside.other].tokens->is_counted) {
         inside.kind = body.counted_kind;
         inside.min = body.counted_min;
         inside.max = body.counted_max < 0 ? kAnyNumber : body.counted_max;
@@ -268,17 +268,45 @@ void StringMasks::keep_within(int32_t min, int32_t max, Closings& closings) cons
 uint32_t StringMasks::other(State state, uint32_t kind, int32_t n_chars, bool count) {
   const uint32_t known = known_other(kind, n_chars, count);
   if (known != kNone) return known;
-  const uint32_t shared = walk_.machine().has_kinds() ? family_other(state, kind, count) : kNone;
-  if (shared == kNone) return own_other(state, kind, n_chars, count);
-  other_of_.insert_or_assign(kind, shared);
-  return shared;
+  if (!walk_.machine().has_kinds()) return own_other(state, kind, n_chars, count);
+  const std::optional<KindKey> key = key_of(kind, count ? kCountedTokens : kTokens);
+  if (key) {
+    if (auto known_to_all = vocabulary_.kinds().find<KindTokens>(*key))
+      return add_other(kind, kAnyNumber, std::move(known_to_all));
+  }
+  const uint32_t of_family = family_other(state, kind, count);
+  if (of_family == kNone) return own_other(state, kind, n_chars, count);
+  other_of_.insert_or_assign(kind, of_family);
+  if (others_[of_family].n_chars_known == kAnyNumber)
+    share(key, others_[of_family].tokens, others_[of_family].tokens->n_bytes());
+  return of_family;
+}
+
+uint32_t StringMasks::add_other(uint32_t kind, int32_t n_chars_known, std::shared_ptr<const KindTokens> tokens) {
+  const auto number = static_cast<uint32_t>(others_.size());
+  others_.push_back({std::move(tokens), n_chars_known, {}});
+  other_of_.insert_or_assign(kind, number);
+  return number;
+}
+
+std::optional<KindKey> StringMasks::key_of(uint32_t kind, Question question) const {
+  const auto name = walk_.machine().kind_name(kind);
+  if (!name) return std::nullopt;
+  return KindKey{name->print, name->machine, question};
+}
+
+template <class Fact>
+std::shared_ptr<const Fact> StringMasks::share(const std::optional<KindKey>& key, std::shared_ptr<const Fact> fact,
+                                               int64_t n_bytes) {
+  if (!key || !walk_.machine().failure().empty()) return fact;  // what was found without fuel is not so
+  return vocabulary_.kinds().keep(*key, std::move(fact), n_bytes);
 }
 
 uint32_t StringMasks::known_other(uint32_t kind, int32_t n_chars, bool count) const {
   const auto known = other_of_.find(kind);
   if (known == other_of_.end()) return kNone;
   const Other& there = others_[known->second];
-  return there.n_chars_known >= n_chars && (!count || there.was_counted) ? known->second : kNone;
+  return there.n_chars_known >= n_chars && (!count || there.tokens->was_counted) ? known->second : kNone;
 }
 
 /// What all kinds of a family share, once several of them have come up; kNone: nothing, or not yet.
@@ -291,13 +319,10 @@ uint32_t StringMasks::family_other(State state, uint32_t kind, bool count) {
       if (++family.n_asked < 2) return kNone;
       const uint32_t least = own_other(state, low, kAnyNumber, count);
       const uint32_t most = own_other(state, high, kAnyNumber, count);
-      const Other &a = others_[least], &b = others_[most];
-      const bool is_same = a.rows == b.rows && a.unsure == b.unsure && a.is_counted == b.is_counted &&
-                           a.is_few == b.is_few && a.few == b.few;
       family.is_known = true;
-      if (is_same) family.other = most;
+      if (equal(vocabulary_, *others_[least].tokens, *others_[most].tokens)) family.other = most;
     }
-    if (family.other != kNone && (!count || others_[family.other].was_counted)) return family.other;
+    if (family.other != kNone && (!count || others_[family.other].tokens->was_counted)) return family.other;
   }
   return kNone;
 }
@@ -305,16 +330,21 @@ uint32_t StringMasks::family_other(State state, uint32_t kind, bool count) {
 uint32_t StringMasks::own_other(State state, uint32_t kind, int32_t n_chars, bool count) {
   const uint32_t known = known_other(kind, n_chars, count);
   if (known != kNone) return known;
-  const auto number = static_cast<uint32_t>(others_.size());
-  Other& out = others_.emplace_back();
-  out.n_chars_known = n_chars;
-  if (walk_.machine().has_kinds()) {
-    if (count || !find_few(kind, out)) find_other(state, kind, count, out);
-  } else {
-    find_other_without_kinds(state, out);
+  if (!walk_.machine().has_kinds()) {
+    const auto tokens = std::make_shared<KindTokens>();
+    const int32_t n_chars_known = find_other_without_kinds(state, n_chars, *tokens);
+    return add_other(kind, n_chars_known, tokens);
   }
-  other_of_.insert_or_assign(kind, number);
-  return number;
+  const std::optional<KindKey> key = key_of(kind, count ? kCountedTokens : kTokens);
+  if (key) {
+    if (auto known_to_all = vocabulary_.kinds().find<KindTokens>(*key))
+      return add_other(kind, kAnyNumber, std::move(known_to_all));
+    n_chars = kAnyNumber;
+  }
+  const auto tokens = std::make_shared<KindTokens>();
+  const bool is_few = !count && n_chars == kAnyNumber && find_few(kind, *tokens);
+  const int32_t n_chars_known = is_few ? kAnyNumber : find_other(state, kind, n_chars, count, *tokens);
+  return add_other(kind, n_chars_known, share<KindTokens>(key, tokens, tokens->n_bytes()));
 }
 
 /// Calls found(node, characters that must still come) for the nodes, without escapes, that stay inside strings of the kind; some
@@ -331,65 +361,77 @@ void StringMasks::walk_raw(uint32_t kind, bool count, Found found) {
   TrieWalk sparse(vocabulary_, kinds_);
   sparse.begin();
   sparse.walk_from_root(
-      kind, {}, [&](uint32_t, const TrieNode& node) { return !skip[node.byte]; },
+      kind, [&](uint32_t, const TrieNode& node) { return !skip[node.byte]; },
       [&](uint32_t, const TrieNode& node) {
         found(node, n_more(sparse.state()));
         return true;
-      },
-      [](int32_t) {});
+      });
 }
 
-/// For strings of few texts. False: there are more, or limits to come.
-bool StringMasks::find_few(uint32_t kind, Other& out) {
+/// For strings of few texts. False: there are more.
+bool StringMasks::find_few(uint32_t kind, KindTokens& out) {
   const State inside = walk_.machine().kind_state(kind);
-  if (inside == kDead || out.n_chars_known != kAnyNumber) return false;
+  if (inside == kDead) return false;
   const auto enter = [](uint32_t, const TrieNode& node) {
     return node.byte >= 0x20 && node.byte != '"' && node.byte != '\\';
   };
   const auto enter_all = [](uint32_t, const TrieNode&) { return true; };
+  ids_.clear();
   const auto found = [&](uint32_t, const TrieNode& node) {
-    for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token)) out.few.push_back(token);
+    for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token)) ids_.push_back(token);
     return true;
   };
   kind_walk_.begin(kFewNodesMax);
-  kind_walk_.walk_from_root(kind, {}, enter, found, [](int32_t) {});
-  out.is_few = !kind_walk_.stopped();
-  if (!out.is_few) {
-    out.few = {};
-    return false;
-  }
+  kind_walk_.walk_from_root(kind, enter, found);
+  if (kind_walk_.stopped()) return false;
   walk_.begin();
   walk_.walk(strings_.escapes, 1, strings_.escapes[0].next, inside, enter_all, found);
-  std::sort(out.few.begin(), out.few.end());
-  out.few.erase(std::unique(out.few.begin(), out.few.end()), out.few.end());
+  std::sort(ids_.begin(), ids_.end());
+  ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
+  MaskStore store(vocabulary_);
+  out.all = TokenSet(vocabulary_, store.keep_ids(ids_));
   return true;
 }
 
-void StringMasks::walk_kind(uint32_t kind, std::vector<int32_t>& tokens) {
+TokenSet StringMasks::find_number_tokens(uint32_t kind) {
+  ids_.clear();
   kind_walk_.begin();
   kind_walk_.walk_from_root(
-      kind, {}, [](uint32_t, const TrieNode&) { return true; },
+      kind, [](uint32_t, const TrieNode&) { return true; },
       [&](uint32_t, const TrieNode& node) {
-        for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token)) tokens.push_back(token);
+        for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token)) ids_.push_back(token);
         return true;
-      },
-      [](int32_t) {});
+      });
+  MaskStore store(vocabulary_);
+  return TokenSet(vocabulary_, store.keep_ids(ids_));
 }
 
-void StringMasks::find_other(State state, uint32_t kind, bool count, Other& out) {
+Mask StringMasks::number_tokens(uint32_t kind) {
+  const auto [at, is_new] = number_tokens_.try_emplace(kind);
+  if (!is_new) return at->second->mask();
+  const std::optional<KindKey> key = key_of(kind, kNumberTokens);
+  if (key) at->second = vocabulary_.kinds().find<TokenSet>(*key);
+  if (!at->second) {
+    auto tokens = std::make_shared<TokenSet>(find_number_tokens(kind));
+    const int64_t n_bytes = tokens->n_bytes();
+    at->second = share<TokenSet>(key, std::move(tokens), n_bytes);
+  }
+  return at->second->mask();
+}
+
+/// The characters up to which all is known.
+int32_t StringMasks::find_other(State state, uint32_t kind, int32_t n_chars, bool count, KindTokens& out) {
   out.was_counted = out.is_counted = count;
-  const auto take = [&](int32_t token, std::vector<MaskWord>& row) {
-    for (; token >= 0; token = vocabulary_.same_bytes(token)) set_bit(row, token);
-  };
-  std::array<int8_t, kMoreMax + 1> row_of;  // by characters that must still come
+  std::vector<std::pair<int32_t, std::vector<MaskWord>>> rows;  // by characters that must still come
+  std::array<int8_t, kMoreMax + 1> row_of;
   row_of.fill(-1);
   const auto row = [&](int32_t n_more) -> std::vector<MaskWord>& {
     int8_t& at = row_of[static_cast<size_t>(n_more)];
     if (at < 0) {
-      at = static_cast<int8_t>(out.rows.size());
-      out.rows.push_back({n_more, std::vector<MaskWord>(static_cast<size_t>(vocabulary_.n_words()))});
+      at = static_cast<int8_t>(rows.size());
+      rows.emplace_back(n_more, std::vector<MaskWord>(static_cast<size_t>(vocabulary_.n_words())));
     }
-    return out.rows[static_cast<size_t>(at)].tokens;
+    return rows[static_cast<size_t>(at)].second;
   };
   const auto found = [&](const TrieNode& node, int32_t n_more) {
     if (n_more < 0 || n_more > kMoreMax) {
@@ -398,16 +440,17 @@ void StringMasks::find_other(State state, uint32_t kind, bool count, Other& out)
     }
     if (node.token < 0) return;
     out.n_chars_max = std::max(out.n_chars_max, static_cast<int32_t>(node.chars) + n_more);
-    take(node.token, row(n_more));
+    std::vector<MaskWord>& of_count = row(n_more);
+    for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token)) set_bit(of_count, token);
   };
   walk_raw(kind, count, found);
 
   const State inside = walk_.machine().kind_state(kind);
-  const auto n_chars_limit = static_cast<uint32_t>(inside == kDead ? out.n_chars_known : kAnyNumber);
+  if (inside != kDead) n_chars = kAnyNumber;
   bool cut = false;
   const auto enter = [&](uint32_t, const TrieNode& node) {
-    cut = cut || node.chars > n_chars_limit;
-    return node.chars <= n_chars_limit;
+    cut = cut || node.chars > static_cast<uint32_t>(n_chars);
+    return node.chars <= static_cast<uint32_t>(n_chars);
   };
   walk_.begin();
   walk_.walk(strings_.escapes, 1, strings_.escapes[0].next, inside == kDead ? state : inside, enter,
@@ -421,12 +464,23 @@ void StringMasks::find_other(State state, uint32_t kind, bool count, Other& out)
                }
                return true;
              });
-  if (!cut) out.n_chars_known = kAnyNumber;
-  std::sort(out.rows.begin(), out.rows.end(), [](const auto& a, const auto& b) { return a.n_more < b.n_more; });
+  std::sort(rows.begin(), rows.end());
+  std::vector<MaskWord> all(static_cast<size_t>(vocabulary_.n_words()));
+  for (const auto& [n_more, tokens] : rows)
+    for (size_t i = 0; i < all.size(); ++i) all[i] |= tokens[i];
+  for (const Counted& token : out.unsure) set_bit(all, token.token);
+  out.all = TokenSet::of_row(vocabulary_, all);
+  if (out.is_counted) {
+    for (auto& [n_more, tokens] : rows) out.rows.push_back({n_more, TokenSet::of_row(vocabulary_, tokens)});
+  } else {
+    out.unsure = {};
+  }
+  return cut ? n_chars : kAnyNumber;
 }
 
-void StringMasks::find_other_without_kinds(State state, Other& out) {
-  const auto n_chars_limit = static_cast<uint32_t>(out.n_chars_known);
+/// The characters up to which all is known.
+int32_t StringMasks::find_other_without_kinds(State state, int32_t n_chars, KindTokens& out) {
+  const auto n_chars_limit = static_cast<uint32_t>(n_chars);
   bool cut = false;
   const auto enter = [&](uint32_t, const TrieNode& node) {
     if (node.closes != 0) return false;
@@ -434,66 +488,73 @@ void StringMasks::find_other_without_kinds(State state, Other& out) {
     cut = true;
     return false;
   };
-  out.rows.assign(1, {0, std::vector<MaskWord>(static_cast<size_t>(vocabulary_.n_words()))});
+  std::vector<MaskWord> row(static_cast<size_t>(vocabulary_.n_words()));
   walk_.begin();
-  walk_.walk_from_root(
-      state, {}, enter,
-      [&](uint32_t, const TrieNode& node) {
-        if (node.token < 0) return true;
-        out.n_chars_max = std::max(out.n_chars_max, static_cast<int32_t>(node.chars));
-        for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token))
-          set_bit(out.rows[0].tokens, token);
-        return true;
-      },
-      [](int32_t) {});
-  if (!cut) out.n_chars_known = kAnyNumber;
+  walk_.walk_from_root(state, enter, [&](uint32_t, const TrieNode& node) {
+    if (node.token < 0) return true;
+    out.n_chars_max = std::max(out.n_chars_max, static_cast<int32_t>(node.chars));
+    for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token)) set_bit(row, token);
+    return true;
+  });
+  out.all = TokenSet::of_row(vocabulary_, row);
+  return cut ? n_chars : kAnyNumber;
 }
 
 /// Tokens of up to so many characters, with those that must still come.
 Mask StringMasks::other_inside(State state, Other& kind, int32_t n_chars) {
-  const bool is_limited = n_chars != kAnyNumber;
-  const bool is_asked = is_limited && !kind.unsure.empty();
+  const KindTokens& tokens = *kind.tokens;
+  if (n_chars == kAnyNumber) return tokens.all.mask();
   const auto known = kind.up_to.find(n_chars);
-  if (!is_asked && known != kind.up_to.end()) return known->second;
-  if (kind.is_few) {
-    ids_ = kind.few;
-    return kind.up_to.emplace(n_chars, store_.keep_ids(ids_)).first->second;
-  }
+  if (tokens.unsure.empty() && known != kind.up_to.end()) return known->second;
   const std::span<MaskWord> row = store_.begin_row();
-  for (const Other::Row& more : kind.rows) {
-    const std::span<const MaskWord> fit =
-        is_limited ? vocabulary_.string_mask(n_chars - more.n_more) : std::span<const MaskWord>(more.tokens);
-    for (size_t i = 0; i < row.size(); ++i) row[i] |= more.tokens[i] & fit[i];
-  }
-  for (const Counted& token : kind.unsure)
-    if (!is_limited || step(state, vocabulary_.bytes(token.token)) != kDead)
+  const auto add = [&](const TokenSet& set, int32_t n_chars_fit) {
+    const std::span<const MaskWord> fit = vocabulary_.string_mask(n_chars_fit);
+    more_.resize(row.size());
+    set.mask().fill(more_);
+    for (size_t i = 0; i < row.size(); ++i) row[i] |= more_[i] & fit[i];
+  };
+  if (!tokens.is_counted) add(tokens.all, n_chars);
+  for (const KindTokens::Row& of_count : tokens.rows) add(of_count.tokens, n_chars - of_count.n_more);
+  for (const Counted& token : tokens.unsure)
+    if (step(state, vocabulary_.bytes(token.token)) != kDead)
       row[static_cast<size_t>(token.token) / 64] |= MaskWord{1} << (token.token % 64);
   const Mask mask = store_.keep_row();
-  if (!is_asked) kind.up_to.emplace(n_chars, mask);
+  if (tokens.unsure.empty()) kind.up_to.emplace(n_chars, mask);
   return mask;
 }
 
 /// Which closings without escapes have characters of this kind before their quote.
 const StringMasks::Closings& StringMasks::plain_closings(uint32_t kind) {
   const auto [at, is_new] = plain_closings_.try_emplace(kind);
-  Closings& out = at->second;
-  if (!is_new) return out;
-  out.assign(static_cast<size_t>(strings_.n_closing_words), 0);
+  if (!is_new) return *at->second;
+  const std::optional<KindKey> key = key_of(kind, kPlainClosings);
+  if (key && (at->second = vocabulary_.kinds().find<Closings>(*key)) != nullptr) return *at->second;
+  Closings out(static_cast<size_t>(strings_.n_closing_words));
   for (const auto& [text, set] : strings_.of_text) {
     uint32_t to = kind;
     for (size_t i = 0; i < text.size() && to != 0; ++i) to = kinds_.step(to, static_cast<uint8_t>(text[i]));
     if (to == 0 || !kinds_.complete(to)) continue;
     for (size_t i = 0; i < set.size(); ++i) out[i] |= set[i];
   }
-  return out;
+  const auto n_bytes = static_cast<int64_t>(sizeof(Closings) + out.size() * sizeof(MaskWord));
+  at->second = share<Closings>(key, std::make_shared<Closings>(std::move(out)), n_bytes);
+  return *at->second;
 }
 
 /// Whether every text of raw characters stays inside, as where a pattern is searched for. Then so it does for all kinds
 /// that can be reached.
 bool StringMasks::takes_every_character(uint32_t kind) {
   if (!walk_.machine().has_kinds()) return false;
-  const auto [known, is_new] = takes_every_.try_emplace(kind, false);
-  if (!is_new) return known->second;
+  const auto known = takes_every_.find(kind);
+  if (known != takes_every_.end()) return known->second;
+  const std::optional<KindKey> key = key_of(kind, kTakesEveryCharacter);
+  std::shared_ptr<const bool> fact = key ? vocabulary_.kinds().find<bool>(*key) : nullptr;
+  if (!fact) fact = share<bool>(key, std::make_shared<bool>(find_takes_every_character(kind)), sizeof(bool));
+  takes_every_[kind] = *fact;
+  return *fact;
+}
+
+bool StringMasks::find_takes_every_character(uint32_t kind) {
   std::vector<uint32_t> reached{kind};  // between characters
   std::unordered_set<uint32_t> seen{kind};
   struct Cut {
@@ -635,9 +696,8 @@ int64_t StringMasks::n_bytes() const {
   int64_t n_row_bytes = 0;
   for (const Other& other : others_)
     n_row_bytes +=
-        static_cast<int64_t>(sizeof(Other) + other.rows.size() * vocabulary_.n_words() * sizeof(MaskWord) +
-                             other.unsure.capacity() * sizeof(Counted) + other.few.capacity() * sizeof(int32_t) +
-                             other.up_to.size() * (kNode + sizeof(Mask)));
+        static_cast<int64_t>(sizeof(Other) + other.up_to.size() * (kNode + sizeof(Mask))) + other.tokens->n_bytes();
+  for (const auto& [kind, tokens] : number_tokens_) n_row_bytes += kNode + tokens->n_bytes();
   for (const auto& [kind, texts] : texts_)
     n_row_bytes += static_cast<int64_t>(kNode + sizeof(Texts) + texts.tokens.capacity() * sizeof(int32_t) +
                                         texts.ended.capacity() * sizeof(std::string_view));

@@ -7,12 +7,15 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "grammar/kind_cache.h"
+#include "grammar/kind_tokens.h"
 #include "grammar/machine.h"
 #include "grammar/mask_store.h"
 #include "grammar/text_tokens.h"
@@ -39,8 +42,9 @@ class StringMasks {
   /// The same where the machine has a text list; nothing: it is too long.
   /// Cost     10 to 20 ns per byte of the texts that some token has; kept per kind
   std::optional<Mask> texts_mask(State state, const TextList& list);
-  /// Appends the tokens of nothing but bytes that kind_step() takes, one after the other.
-  void walk_kind(uint32_t kind, std::vector<int32_t>& tokens);
+  /// The tokens of nothing but bytes that kind_step() takes, one after the other. Valid as long as this object.
+  /// Cost     a look-up where some grammar asked for such numbers before; else a walk of the digits
+  Mask number_tokens(uint32_t kind);
   [[nodiscard]] int64_t n_bytes() const;
 
  private:
@@ -58,11 +62,7 @@ class StringMasks {
     [[nodiscard]] int64_t n_bytes() const override { return 0; }
     Machine& machine;
   };
-  struct Counted {
-    int32_t n_chars;
-    int32_t token;
-    bool operator==(const Counted&) const = default;
-  };
+  using Counted = KindTokens::Counted;
   /// Strings of any text, and of kinds that take every character: how the machine differs from Vocabulary::string_mask, in tokens of up to n_chars_known
   /// characters.
   struct AnyText {
@@ -70,23 +70,14 @@ class StringMasks {
     std::vector<Counted> added, removed;
     Closings escaped;  // the machine accepts the escapes before the quote
   };
-  /// Other strings: all tokens that stay inside, by the characters that must still come behind them. Of machines without
-  /// kinds only those of up to n_chars_known characters.
+  /// Other strings. Of machines without kinds only the tokens of up to n_chars_known characters.
   struct Other {
-    struct Row {
-      int32_t n_more;
-      std::vector<MaskWord> tokens;
-      bool operator==(const Row&) const = default;
-    };
+    std::shared_ptr<const KindTokens> tokens;
     int32_t n_chars_known = -1;
-    int32_t n_chars_max = 0;                       // of tokens, with those that must still come
-    bool was_counted = false, is_counted = false;  // was asked; and every kind said it
-    std::vector<Row> rows;
-    bool is_few = false;          // then there are no rows,
-    std::vector<int32_t> few;     // but the tokens, and no limits
-    std::vector<Counted> unsure;  // is_counted: those that the machine is asked about where there is a limit
-    std::map<int32_t, Mask> up_to;
+    std::map<int32_t, Mask> up_to;  // of up to so many characters, with those that must still come
   };
+  /// What is asked of the vocabulary's kinds.
+  enum Question : uint32_t { kTokens, kCountedTokens, kPlainClosings, kTakesEveryCharacter, kNumberTokens };
   /// Kinds between two that are the same but for the counts that are left.
   struct Family {
     int32_t n_asked = 0;
@@ -128,11 +119,19 @@ class StringMasks {
   uint32_t family_other(State state, uint32_t kind, bool count);
   [[nodiscard]] uint32_t known_other(uint32_t kind, int32_t n_chars, bool count) const;
   uint32_t own_other(State state, uint32_t kind, int32_t n_chars, bool count);
-  void find_other(State state, uint32_t kind, bool count, Other& out);
-  bool find_few(uint32_t kind, Other& out);
-  void find_other_without_kinds(State state, Other& out);
+  uint32_t add_other(uint32_t kind, int32_t n_chars_known, std::shared_ptr<const KindTokens> tokens);
+  [[nodiscard]] std::optional<KindKey> key_of(uint32_t kind, Question question) const;
+  /// The fact as the vocabulary has it, if it is to be had there. Precondition: found just now.
+  template <class Fact>
+  std::shared_ptr<const Fact> share(const std::optional<KindKey>& key, std::shared_ptr<const Fact> fact,
+                                    int64_t n_bytes);
+  int32_t find_other(State state, uint32_t kind, int32_t n_chars, bool count, KindTokens& out);
+  TokenSet find_number_tokens(uint32_t kind);
+  bool find_few(uint32_t kind, KindTokens& out);
+  int32_t find_other_without_kinds(State state, int32_t n_chars, KindTokens& out);
   const Closings& plain_closings(uint32_t kind);
   bool takes_every_character(uint32_t kind);
+  bool find_takes_every_character(uint32_t kind);
   void find_closings(State state, const StringBody& body, const Inside& inside, Closings& out);
   template <class Found>
   void walk_raw(uint32_t kind, bool count, Found found);
@@ -155,19 +154,21 @@ class StringMasks {
   TrieWalk kind_walk_;
   MaskStore& store_;
   TextTokens text_tokens_;
-  std::unordered_map<uint32_t, Texts> texts_;  // by kind
-  std::map<uint32_t, AnyText> any_text_;       // by kind; 0: all those with every escape
+  std::unordered_map<uint32_t, std::shared_ptr<const TokenSet>> number_tokens_;  // by kind
+  std::unordered_map<uint32_t, Texts> texts_;                                    // by kind
+  std::map<uint32_t, AnyText> any_text_;  // by kind; 0: all those with every escape
   std::deque<Other> others_;
   std::unordered_map<uint32_t, uint32_t> other_of_;  // kind -> others_
   std::map<std::pair<uint32_t, uint32_t>, Family> families_;
   std::map<OtherClosings, Closings> other_closings_;
-  std::unordered_map<uint32_t, Closings> plain_closings_;  // by kind
-  std::unordered_map<uint32_t, bool> takes_every_;         // by kind
+  std::unordered_map<uint32_t, std::shared_ptr<const Closings>> plain_closings_;  // by kind
+  std::unordered_map<uint32_t, bool> takes_every_;                                // by kind
   std::map<State, Closings> after_;
   std::map<Closings, uint32_t> numbers_;
   std::map<Key, Mask> masks_;
   std::vector<uint8_t> marks_;
   std::vector<int32_t> ids_;
+  std::vector<MaskWord> more_;
 };
 
 }  // namespace deepinfer::grammar

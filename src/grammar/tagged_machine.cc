@@ -86,6 +86,7 @@ class TaggedMachine : public Machine {
   KindBounds kind_bounds(uint32_t kind, int32_t n) override;
   State kind_state(uint32_t kind) override;
   int32_t chars_left(State state) override;
+  std::optional<KindName> kind_name(uint32_t kind) override;
   [[nodiscard]] int64_t n_bytes() const override;
   void set_fuel(Fuel* fuel) override;
   [[nodiscard]] std::string_view failure() const override;
@@ -322,6 +323,10 @@ State TaggedMachine::kind_state(uint32_t kind) {
 int32_t TaggedMachine::chars_left(State state) {
   const std::optional<Way> only = only_inside(state);
   return only ? content(only->region()).chars_left(only->value) : -1;
+}
+
+std::optional<Machine::KindName> TaggedMachine::kind_name(uint32_t kind) {
+  return kind == 0 ? std::nullopt : content(kinds_.at(kind)[0]).kind_name(kinds_.at(kind)[1]);
 }
 
 std::optional<NextBytes> TaggedMachine::next_bytes(State state) {

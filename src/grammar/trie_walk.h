@@ -39,6 +39,10 @@ class TrieWalk {
 
   /// The whole trie of the vocabulary, `from` at its root, without tokens that begin with a byte of `without`. Tokens of blanks
   /// alone go to take_blank(token); enter() and found() are not asked about blanks that a token begins with.
+  template <class Enter, class Found>
+  void walk_from_root(State from, Enter enter, Found found) {
+    walk_from_root(from, {}, enter, found, [](int32_t) {});
+  }
   template <class Enter, class Found, class TakeBlank>
   void walk_from_root(State from, const NextBytes& without, Enter enter, Found found, TakeBlank take_blank);
 

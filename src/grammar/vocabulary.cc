@@ -38,13 +38,14 @@ void set_bit(std::vector<MaskWord>& row, int32_t bit) {
 }  // namespace
 
 Result<std::shared_ptr<const Vocabulary>> Vocabulary::build(std::span<const std::string_view> tokens,
-                                                            std::span<const int32_t> end_of_text, int32_t n_head) {
+                                                            std::span<const int32_t> end_of_text, int32_t n_head,
+                                                            int64_t n_kind_bytes_max) {
   if (n_head <= 0) return Error{Code::kInvalidArgument, "the output head has " + std::to_string(n_head) + " rows"};
   for (const int32_t token : end_of_text)
     if (token < 0 || token >= n_head)
       return Error{Code::kInvalidArgument, "end-of-text id " + std::to_string(token) +
                                                " is outside the output head of " + std::to_string(n_head) + " rows"};
-  std::shared_ptr<Vocabulary> out(new Vocabulary);
+  std::shared_ptr<Vocabulary> out(new Vocabulary(n_kind_bytes_max));
   out->n_head_ = n_head;
   out->n_tokens_ = static_cast<int32_t>(std::min(tokens.size(), static_cast<size_t>(n_head)));
   out->end_of_text_.assign(end_of_text.begin(), end_of_text.end());
@@ -102,6 +103,11 @@ Result<std::shared_ptr<const Vocabulary>> Vocabulary::build(std::span<const std:
   out->find_number_ends();
   out->strings_ = find_string_tokens(entries, out->same_bytes_, n_head);
   return std::shared_ptr<const Vocabulary>(std::move(out));
+}
+
+Result<std::shared_ptr<const Vocabulary>> Vocabulary::build(std::span<const std::string_view> tokens,
+                                                            std::span<const int32_t> end_of_text, int32_t n_head) {
+  return build(tokens, end_of_text, n_head, KindCache::kBytesMax);
 }
 
 void Vocabulary::find_digit_nodes() {
@@ -225,7 +231,7 @@ int64_t Vocabulary::n_bytes() const {
                               (with_byte_.capacity() + number_end_tokens_.capacity()) * sizeof(int32_t) +
                               blank_tokens_.capacity() * sizeof(BlankToken) +
                               blank_prefixes_.capacity() * sizeof(BlankPrefix)) +
-         fan_index_.n_bytes() + strings_.n_bytes();
+         fan_index_.n_bytes() + strings_.n_bytes() + kinds_->stats().n_bytes;
 }
 
 }  // namespace deepinfer::grammar

@@ -1,5 +1,5 @@
 // The tokens of one model as the grammar sees them: a byte trie in depth-first order, and what is shared by all JSON
-// strings. Built once per tokenizer (<= 0.3 s for 129,280 entries), immutable, any thread.
+// strings. Built once per tokenizer (<= 0.3 s for 129,280 entries), immutable but for a cache behind a lock, any thread.
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@
 
 #include "deepinfer/status.h"
 #include "grammar/flat_map.h"
+#include "grammar/kind_cache.h"
 #include "grammar/string_tokens.h"
 
 namespace deepinfer::grammar {
@@ -45,7 +46,11 @@ class Vocabulary {
   /// tokens[i]: bytes of token i; empty for special tokens and ids without text, which no text ever makes.
   /// end_of_text: ids that end a text (allowed where a text is complete). n_head: rows of the output head; ids from there
   /// on are never allowed, rows beyond tokens.size() neither. Tokens longer than kTokenBytesMax are never allowed.
+  /// n_kind_bytes_max: of kinds(), which are empty at first; KindCache::kBytesMax if not given.
   /// Errors   kInvalidArgument: no token has text, or an end id is outside the head
+  static Result<std::shared_ptr<const Vocabulary>> build(std::span<const std::string_view> tokens,
+                                                         std::span<const int32_t> end_of_text, int32_t n_head,
+                                                         int64_t n_kind_bytes_max);
   static Result<std::shared_ptr<const Vocabulary>> build(std::span<const std::string_view> tokens,
                                                          std::span<const int32_t> end_of_text, int32_t n_head);
 
@@ -103,10 +108,14 @@ class Vocabulary {
   [[nodiscard]] int32_t string_chars_max() const { return static_cast<int32_t>(strings_.row_of.size()) - 1; }
   [[nodiscard]] const StringTokens& strings() const { return strings_; }
 
+  /// What all grammars of this vocabulary know of their strings. Its facts refer to rows of the vocabulary.
+  [[nodiscard]] KindCache& kinds() const { return *kinds_; }
+
+  /// With all that is kept in kinds() now.
   [[nodiscard]] int64_t n_bytes() const;
 
  private:
-  Vocabulary() = default;
+  explicit Vocabulary(int64_t n_kind_bytes_max) : kinds_(std::make_unique<KindCache>(n_kind_bytes_max)) {}
   int32_t n_head_ = 0;
   int32_t n_tokens_ = 0;  // min(tokens, head)
   int32_t token_bytes_max_ = 0;
@@ -132,6 +141,7 @@ class Vocabulary {
   std::array<uint32_t, 257> with_byte_from_{};  // of with_byte_
   std::vector<int32_t> with_byte_;              // tokens
   StringTokens strings_;
+  std::unique_ptr<KindCache> kinds_;
 };
 
 }  // namespace deepinfer::grammar
