@@ -11,7 +11,8 @@ class Fuel {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Fuel(int64_t n_steps, Clock::duration time) : left_(n_steps), deadline_(Clock::now() + time) {}
+  /// The time begins with the first look at the clock, after some steps: what is soon done never looks.
+  Fuel(int64_t n_steps, Clock::duration time) : left_(n_steps), time_(time) {}
 
   /// False: out of steps or time; stop and report. The clock is read every 1,024 steps.
   bool spend(int64_t n_steps = 1) {
@@ -19,7 +20,12 @@ class Fuel {
     since_look_ += n_steps;
     if (since_look_ >= 1024) {
       since_look_ = 0;
-      if (Clock::now() > deadline_) left_ = -1;
+      const Clock::time_point now = Clock::now();
+      if (deadline_ == Clock::time_point()) {
+        deadline_ = now + time_;
+      } else if (now > deadline_) {
+        left_ = -1;
+      }
     }
     return left_ >= 0;
   }
@@ -28,7 +34,8 @@ class Fuel {
  private:
   int64_t left_;
   int64_t since_look_ = 0;
-  Clock::time_point deadline_;
+  Clock::duration time_;
+  Clock::time_point deadline_{};  // not set: the clock has not been read
 };
 
 }  // namespace deepinfer::grammar

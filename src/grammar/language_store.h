@@ -205,6 +205,10 @@ class LanguageStore {
   Lang rounded(Lang lang, int32_t n, bool up);
   /// With a text it has that text and any behind it.
   [[nodiscard]] bool is_open(Lang lang) const;
+  [[nodiscard]] bool begins_with_literal(Lang lang) const {
+    const ExprNode& node = at(lang);
+    return node.kind == Kind::kText || (node.kind == Kind::kConcat && kind(node.a) == Kind::kText);
+  }
   int32_t walk_of(Lang lang);
   uint32_t partition_of(Lang lang);
   void collect(Lang lang, std::vector<ByteSet>& sets, ByteSet& singles);

@@ -301,6 +301,11 @@ Lang LanguageStore::raw_next(Walk walk, Lang from, int byte_class) {
 
 Lang LanguageStore::find_next(Lang from, uint8_t byte) {
   if (from >= nodes_.size() || live(from) == kNothing || exhausted()) return kNothing;
+  if (begins_with_literal(from)) {  // one byte may come: that is sooner found than a row
+    const Lang after = live(derive(from, byte));
+    if (exhausted()) return kNothing;
+    if (after == kNothing || has(after, kNonEmpty)) return after;
+  }
   const Walk walk = walks_[static_cast<size_t>(walk_of(from))];
   const int byte_class = partitions_[walk.partition].class_of[byte];
   Lang after = raw_next(walk, from, byte_class);

@@ -92,6 +92,11 @@ class Machine {
   /// machine can know (a machine that cannot know says so in its own header).
   /// Cost     a hash lookup where the pair was seen before
   virtual State step(State from, uint8_t byte) = 0;
+  /// The state after all of the bytes.
+  virtual State steps(State from, std::string_view bytes) {
+    for (size_t i = 0; i < bytes.size() && from != kDead; ++i) from = step(from, static_cast<uint8_t>(bytes[i]));
+    return from;
+  }
   /// The text may end here.
   virtual bool complete(State state) = 0;
   /// Bytes of a shortest way to a complete state (an upper bound where it says so); -1: none is known.

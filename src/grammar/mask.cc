@@ -82,8 +82,7 @@ Mask MaskCache::Impl::find_free_text(State state, const FreeText& text) {
   const auto look_at = [&](int32_t token) {
     const std::string_view bytes = vocabulary.bytes(token);
     if (bytes.empty() || !machine.leaves_free_text(state, bytes)) return;
-    State to = state;
-    for (size_t i = 0; i < bytes.size() && to != kDead; ++i) to = machine.step(to, static_cast<uint8_t>(bytes[i]));
+    const State to = machine.steps(state, bytes);
     const MaskWord bit = MaskWord{1} << (token % 64);
     MaskWord& word = row[static_cast<size_t>(token) / 64];
     word = to == kDead ? word & ~bit : word | bit;
@@ -144,12 +143,7 @@ Mask MaskCache::mask(State state) {
 
 State MaskCache::advance(State state, int32_t token) {
   const std::string_view bytes = impl_->vocabulary.bytes(token);
-  if (bytes.empty()) return kDead;
-  for (const char c : bytes) {
-    if (state == kDead) return kDead;
-    state = impl_->machine.step(state, static_cast<uint8_t>(c));
-  }
-  return state;
+  return bytes.empty() ? kDead : impl_->machine.steps(state, bytes);
 }
 
 int64_t MaskCache::n_bytes() const {

@@ -87,6 +87,25 @@ State SchemaMachine::step(State from, uint8_t byte) {
   return to;
 }
 
+/// Inside strings without the states between the bytes: a text of n bytes is one new state, not n.
+State SchemaMachine::steps(State from, std::string_view bytes) {
+  while (!bytes.empty() && from != kDead) {
+    if (bytes.size() > 1 && (phase(from) == Phase::kString || phase(from) == Phase::kKey)) {
+      Place p = place(from);
+      const std::optional<size_t> n_raw = feed_raw(p, bytes);
+      if (!n_raw || !failure().empty()) return kDead;
+      if (*n_raw > 0) {
+        from = intern(p);
+        bytes.remove_prefix(*n_raw);
+        continue;
+      }
+    }
+    from = step(from, static_cast<uint8_t>(bytes[0]));
+    bytes.remove_prefix(1);
+  }
+  return from;
+}
+
 State SchemaMachine::fresh_step(State from, uint8_t byte) {
   const Place p = place(from);
   if (is_blank(byte) && takes_blanks(p)) return blank(p, byte);

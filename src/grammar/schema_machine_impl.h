@@ -23,6 +23,7 @@ class SchemaMachine final : public Machine {
 
   [[nodiscard]] State start() const override { return start_; }
   State step(State from, uint8_t byte) override;
+  State steps(State from, std::string_view bytes) override;
   bool complete(State state) override;
   int64_t distance(State state) override;
   std::optional<StringBody> string_body(State state) override;
@@ -122,6 +123,14 @@ class SchemaMachine final : public Machine {
   /// One byte of decoded text; false: nothing goes on like that.
   bool feed(Place& p, uint8_t byte);
   bool feed_string(Place& p, uint8_t byte);
+  static bool count(Place& p, uint8_t byte);
+  std::optional<size_t> feed_raw(Place& p, std::string_view bytes);
+  /// Names of a table that begin with what was read, and what may follow of others.
+  struct NameRange {
+    uint32_t first, last, n_read;
+    Lang others;
+  };
+  bool narrow(const NameSet& set, NameRange& range, uint8_t byte);
   bool feed_key(Place& p, uint8_t byte);
   State feed_character(Place p, uint32_t code_point);
   const CharSet* next_characters(const Place& p);  // nullptr: all

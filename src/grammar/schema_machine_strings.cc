@@ -78,18 +78,94 @@ State SchemaMachine::key_byte(const Place& p, uint8_t byte, uint32_t capture) {
 }
 
 bool SchemaMachine::feed(Place& p, uint8_t byte) {
-  if (p.aux == 0) {
-    const int32_t n_behind = bytes_behind(byte);
-    if (n_behind < 0 || (p.phase == Phase::kString && p.max_left == 0)) return false;
-    p.aux = static_cast<uint32_t>(n_behind);
-    if (p.phase == Phase::kString) {
-      if (p.min_left > 0) --p.min_left;
-      if (p.max_left > 0) --p.max_left;
-    }
-  } else {
+  return count(p, byte) && (p.phase == Phase::kString ? feed_string(p, byte) : feed_key(p, byte));
+}
+
+/// Counts bytes of characters and characters. False: no character begins so, or one is too many.
+bool SchemaMachine::count(Place& p, uint8_t byte) {
+  if (p.aux != 0) {
     --p.aux;
+    return true;
   }
-  return p.phase == Phase::kString ? feed_string(p, byte) : feed_key(p, byte);
+  const int32_t n_behind = bytes_behind(byte);
+  if (n_behind < 0 || (p.phase == Phase::kString && p.max_left == 0)) return false;
+  p.aux = static_cast<uint32_t>(n_behind);
+  if (p.phase == Phase::kString) {
+    if (p.min_left > 0) --p.min_left;
+    if (p.max_left > 0) --p.max_left;
+  }
+  return true;
+}
+
+/// Moves over the raw bytes at the start that stay inside the string. How many they are; nothing: no text goes on like that.
+std::optional<size_t> SchemaMachine::feed_raw(Place& p, std::string_view bytes) {
+  size_t n = 0;
+  const auto is_raw = [](char c) { return static_cast<uint8_t>(c) >= 0x20 && c != '"' && c != '\\'; };
+  while (n < bytes.size() && is_raw(bytes[n])) ++n;
+  bytes = bytes.substr(0, n);
+  const auto words = texts_.at(p.text);
+  const bool captures = frames_.captures(p.frame);
+  const bool is_free_name = p.phase == Phase::kKey && words[0] == kFree && words.size() == 2 && p.min_left == 0;
+  if (((p.phase == Phase::kString && words.size() == 1) || is_free_name) && !captures) {
+    Lang lang = words.back();
+    for (const char c : bytes) {
+      if (!count(p, static_cast<uint8_t>(c))) return std::nullopt;
+      lang = languages_->next(lang, static_cast<uint8_t>(c));
+      if (lang == kNothing) return std::nullopt;
+    }
+    if (lang != words.back()) p.text = is_free_name ? texts_.intern({kFree, lang}) : texts_.intern({lang});
+    return n;
+  }
+  if (p.phase == Phase::kKey && words[0] == kNamed && words.size() == 5 && !captures) {
+    NameRange range{words[1], words[2], words[3], words[4]};
+    const NameSet& set = *frames_.names(p.frame);
+    size_t i = 0;
+    for (; i < n && narrow(set, range, static_cast<uint8_t>(bytes[i])); ++i) {
+      if (!count(p, static_cast<uint8_t>(bytes[i]))) return std::nullopt;
+    }
+    if (i > 0) p.text = texts_.intern({kNamed, range.first, range.last, range.n_read, range.others});
+    bytes.remove_prefix(i);
+  }
+  for (const char c : bytes) {
+    if (!feed(p, static_cast<uint8_t>(c))) return std::nullopt;
+    if (captures) p.capture = extended(p.capture, static_cast<uint8_t>(c));
+  }
+  return n;
+}
+
+/// Goes on to the names that have this byte next. False, and nothing changes: none has, or neither one of them nor any other
+/// may come.
+bool SchemaMachine::narrow(const NameSet& set, NameRange& range, uint8_t byte) {
+  const auto& names = set.table->names;
+  const auto byte_at = [&](uint32_t name) {
+    return names[name].size() > range.n_read ? static_cast<int32_t>(static_cast<uint8_t>(names[name][range.n_read]))
+                                             : -1;
+  };
+  uint32_t first = range.first;
+  for (uint32_t width = range.last - first; width > 0;) {  // the first name with a byte not below
+    const uint32_t half = width / 2;
+    if (byte_at(first + half) < byte) {
+      first += half + 1;
+      width -= half + 1;
+    } else {
+      width = half;
+    }
+  }
+  uint32_t last = first;
+  for (uint32_t width = range.last - first; width > 0;) {  // the first name with a byte above
+    const uint32_t half = width / 2;
+    if (byte_at(last + half) <= byte) {
+      last += half + 1;
+      width -= half + 1;
+    } else {
+      width = half;
+    }
+  }
+  if (first == last) return false;
+  const Lang others = range.others == kNothing ? kNothing : languages_->next(range.others, byte);
+  if (others == kNothing && !set.offers_any(first, last)) return false;
+  range = {first, last, range.n_read + 1, others};
+  return true;
 }
 
 bool SchemaMachine::feed_string(Place& p, uint8_t byte) {
@@ -128,43 +204,19 @@ bool SchemaMachine::feed_key(Place& p, uint8_t byte) {
     return true;
   }
   const NameSet& set = *frames_.names(p.frame);
-  const auto& names = set.table->names;
-  const uint32_t n_read = words[3];
-  const auto byte_at = [&](uint32_t name) {
-    return names[name].size() > n_read ? static_cast<int32_t>(static_cast<uint8_t>(names[name][n_read])) : -1;
-  };
-  uint32_t first = words[1], last = words[2];
-  for (uint32_t width = last - first; width > 0;) {  // the first name with a byte not below
-    const uint32_t half = width / 2;
-    if (byte_at(first + half) < byte) {
-      first += half + 1;
-      width -= half + 1;
-    } else {
-      width = half;
-    }
-  }
-  last = first;
-  for (uint32_t width = words[2] - first; width > 0;) {  // the first name with a byte above
-    const uint32_t half = width / 2;
-    if (byte_at(last + half) <= byte) {
-      last += half + 1;
-      width -= half + 1;
-    } else {
-      width = half;
-    }
-  }
-  if (first < last) {
-    next[1] = first;
-    next[2] = last;
-    next[3] = n_read + 1;
-    if (next[4] == kNothing && !set.offers_any(first, last)) return false;
+  NameRange range{words[1], words[2], words[3], words[4]};
+  if (narrow(set, range, byte)) {
+    next[1] = range.first;
+    next[2] = range.last;
+    next[3] = range.n_read;
     p.text = texts_.intern(std::span<const uint32_t>(next, words.size()));
     return true;
   }
   if (next[4] == kNothing) return false;
   if (set.remember) {
     uint32_t chain = kStartOfName;
-    for (uint32_t i = 0; i < n_read; ++i) chain = extended(chain, static_cast<uint8_t>(names[words[1]][i]));
+    for (uint32_t i = 0; i < words[3]; ++i)
+      chain = extended(chain, static_cast<uint8_t>(set.table->names[words[1]][i]));
     p.min_left = static_cast<int32_t>(extended(chain, byte));
   }
   next[3] = kFree;

@@ -642,11 +642,7 @@ void StringMasks::make_exceptions(State state, const StringBody& body, Closings&
     if (!has_bit(strings_.plain.data(), closing)) ask(state, closing, closings);
 }
 
-State StringMasks::step(State state, std::string_view bytes) {
-  for (size_t i = 0; i < bytes.size() && state != kDead; ++i)
-    state = walk_.machine().step(state, static_cast<uint8_t>(bytes[i]));
-  return state;
-}
+State StringMasks::step(State state, std::string_view bytes) { return walk_.machine().steps(state, bytes); }
 
 /// Sets the bit of one closing by walking its token.
 void StringMasks::ask(State state, int32_t closing, Closings& closings) {
