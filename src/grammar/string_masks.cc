@@ -64,10 +64,13 @@ Mask StringMasks::mask(State state, const StringBody& body) {
   } else if (n_chars >= other->tokens->n_chars_max) {
     n_chars = kAnyNumber;
   }
-  const Key key{inside.kind, inside.other, n_chars, number_of(closings)};
+  // One character is in every token: no less than so many is a limit to those tokens only that are asked about.
+  const int32_t min = other == nullptr || other->tokens->unsure.empty() || inside.min <= 1 ? 0 : inside.min;
+  const Key key{inside.kind, inside.other, min, n_chars, number_of(closings)};
   const auto known = masks_.find(key);
   if (known != masks_.end()) return known->second;
-  const Mask tokens = other == nullptr ? any_text_inside(*inside.any, n_chars) : other_inside(state, *other, n_chars);
+  const Mask tokens =
+      other == nullptr ? any_text_inside(*inside.any, n_chars) : other_inside(state, *other, min, n_chars);
   ids_.clear();
   for_each_bit(closings, [&](int32_t index) {
     for (int32_t token = strings_.closings[static_cast<size_t>(index)].token; token >= 0;
@@ -406,9 +409,9 @@ int32_t StringMasks::find_other_without_kinds(State state, int32_t n_chars, Kind
 }
 
 /// Tokens of up to so many characters, with those that must still come.
-Mask StringMasks::other_inside(State state, Other& kind, int32_t n_chars) {
+Mask StringMasks::other_inside(State state, Other& kind, int32_t min, int32_t n_chars) {
   const KindTokens& tokens = *kind.tokens;
-  if (n_chars == kAnyNumber) return tokens.all.mask();
+  if (n_chars == kAnyNumber && min == 0) return tokens.all.mask();
   const auto known = kind.up_to.find(n_chars);
   if (tokens.unsure.empty() && known != kind.up_to.end()) return known->second;
   const std::span<MaskWord> row = store_.begin_row();
@@ -427,7 +430,7 @@ Mask StringMasks::other_inside(State state, Other& kind, int32_t n_chars) {
   if (!tokens.is_counted) add(tokens.all, n_chars);
   for (const KindTokens::Row& of_count : tokens.rows) add(of_count.tokens, n_chars - of_count.n_more);
   for (const Counted& token : tokens.unsure)
-    if (token.n_chars <= n_chars || step(state, vocabulary_.bytes(token.token)) != kDead)
+    if ((min == 0 && token.n_chars <= n_chars) || step(state, vocabulary_.bytes(token.token)) != kDead)
       row[static_cast<size_t>(token.token) / 64] |= MaskWord{1} << (token.token % 64);
   const Mask mask = store_.keep_row();
   if (tokens.unsure.empty()) kind.up_to.emplace(n_chars, mask);

@@ -91,6 +91,7 @@ class StringMasks {
   };
   struct Key {
     uint32_t any, other;  // kind of any text, place in others_
+    int32_t min;          // still needed, where that matters
     int32_t n_chars;      // still allowed, saturated
     uint32_t closings;
     auto operator<=>(const Key&) const = default;
@@ -122,7 +123,7 @@ class StringMasks {
   bool takes_every_character(uint32_t kind);
   bool find_takes_every_character(uint32_t kind);
   void find_closings(State state, const StringBody& body, const Inside& inside, Closings& out);
-  Mask other_inside(State state, Other& kind, int32_t n_chars);
+  Mask other_inside(State state, Other& kind, int32_t min, int32_t n_chars);
 
   void keep_within(int32_t min, int32_t max, Closings& closings) const;
   const Closings& closings_asked(State state, const StringBody& body, int32_t max, const std::vector<TrieNode>& trie);

@@ -19,14 +19,16 @@ constexpr std::array<uint8_t, 256> kGroups = [] {
     ++n;
   };
   add('0', '9');
-  add('a', 'f');
-  add('g', 'z');
   add('A', 'F');
   add('G', 'Z');
-  for (int b = 0x20; b < 0x80; ++b)
+  for (int b = 'a'; b <= 'z'; ++b) add(b, b);  // where some text is to be found, its letters are each a step
+  for (const std::string_view alike : {"#$%", "()", "*+", "<>", "[]", "{|}", "^`~\x7F"}) {
+    for (const char c : alike) groups[static_cast<size_t>(c)] = n;
+    ++n;
+  }
+  for (int b = 0x20; b < 0x7F; ++b)
     if (groups[static_cast<size_t>(b)] == 63 && b != '"' && b != '\\') add(b, b);
-  const std::array<int, 23> leads = {0xC2, 0xC3, 0xC4, 0xCA, 0xCE, 0xD0, 0xD4, 0xE0, 0xE1, 0xE2, 0xE3, 0xE4,
-                                     0xE5, 0xE9, 0xEA, 0xEB, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5};
+  const std::array<int, 10> leads = {0xC2, 0xC4, 0xE0, 0xE2, 0xE3, 0xE4, 0xEA, 0xEE, 0xF0, 0xF5};
   for (size_t i = 0; i + 1 < leads.size(); ++i) add(leads[i], leads[i + 1] - 1);
   return groups;
 }();
