@@ -20,6 +20,7 @@ struct KindKey {
   Fingerprint kind;
   uint32_t machine = 0;   // what the machine adds to the kind: Machine::KindName
   uint32_t question = 0;  // of whom the cache is; it tells the type of the fact, too
+  int32_t n_chars = 0;    // what the question says of characters
   auto operator<=>(const KindKey&) const = default;
 };
 
@@ -56,7 +57,8 @@ class KindCache {
   };
   struct Hash {
     size_t operator()(const KindKey& key) const {
-      return std::hash<Fingerprint>()(key.kind) + 31 * size_t{key.machine} + key.question;
+      return std::hash<Fingerprint>()(key.kind) + 31 * size_t{key.machine} + 7 * size_t{key.question} +
+             static_cast<size_t>(key.n_chars);
     }
   };
   Any find_any(const KindKey& key);

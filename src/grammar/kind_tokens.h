@@ -35,7 +35,7 @@ struct KindTokens {
     TokenSet tokens;
   };
   struct Counted {
-    int32_t n_chars;
+    int32_t n_chars;  // of the token; in `unsure` with as many behind it as are enough, at most
     int32_t token;
     bool operator==(const Counted&) const = default;
   };

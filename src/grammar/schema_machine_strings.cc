@@ -523,6 +523,7 @@ int32_t SchemaMachine::chars_left(State state) {
 }
 
 std::optional<Machine::KindName> SchemaMachine::kind_name(uint32_t kind) {
+  if (kind == kAnyTextFewEscapes) return KindName{Fingerprint{}, static_cast<uint32_t>(options_.escapes)};
   const std::optional<Fingerprint> print = languages_->fingerprint(kind);
   if (!print) return std::nullopt;
   return KindName{*print, static_cast<uint32_t>(options_.escapes)};

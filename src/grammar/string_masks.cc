@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_set>
 
-#include "grammar/dense_walk.h"
+#include "grammar/token_trie.h"
 
 namespace deepinfer::grammar {
 namespace {
@@ -14,9 +14,9 @@ namespace {
 constexpr size_t kIdsKept = 2048;
 constexpr size_t kKindsReachedMax = 64;
 constexpr size_t kKindStepsMax = 4096;
-constexpr int32_t kFewNodesMax = 1024;
+constexpr int32_t kFewNodesMax = 256;
 constexpr int32_t kCountedMin = 8;  // characters
-constexpr int32_t kMoreMax = 126;
+constexpr int32_t kCharsMax = 1 << 30;
 
 bool has_bit(const MaskWord* row, int32_t bit) {
   const auto i = static_cast<size_t>(bit);
@@ -61,13 +61,16 @@ Mask StringMasks::mask(State state, const StringBody& body) {
   int32_t n_chars = inside.max;
   if (other == nullptr) {
     n_chars = std::min(n_chars, vocabulary_.string_chars_max());
-  } else if (n_chars >= other->tokens->n_chars_max && (other->tokens->unsure.empty() || n_chars == kAnyNumber)) {
+  } else if (n_chars >= other->tokens->n_chars_max) {
     n_chars = kAnyNumber;
   }
-  const Key key{inside.kind, inside.other, n_chars, number_of(closings)};
+  // One character is in every token: no less than so many is a limit to those tokens only that are asked about.
+  const int32_t min = other == nullptr || other->tokens->unsure.empty() || inside.min <= 1 ? 0 : inside.min;
+  const Key key{inside.kind, inside.other, min, n_chars, number_of(closings)};
   const auto known = masks_.find(key);
   if (known != masks_.end()) return known->second;
-  const Mask tokens = other == nullptr ? any_text_inside(*inside.any, n_chars) : other_inside(state, *other, n_chars);
+  const Mask tokens =
+      other == nullptr ? any_text_inside(*inside.any, n_chars) : other_inside(state, *other, min, n_chars);
   ids_.clear();
   take_closings(closings);
   if (!std::is_sorted(ids_.begin(), ids_.end())) std::sort(ids_.begin(), ids_.end());
@@ -177,19 +180,25 @@ void StringMasks::find_closings(State state, const StringBody& body, const Insid
 
 // -- strings of any text
 
-StringMasks::AnyText& StringMasks::any_text(State state, const StringBody& body, int32_t n_chars) {
-  AnyText& known = any_text_[body.every_escape ? 0 : body.kind];
-  if (known.n_chars_known >= n_chars) return known;
+const StringMasks::AnyText& StringMasks::any_text(State state, const StringBody& body, int32_t n_chars) {
+  std::shared_ptr<const AnyText>& known = any_text_[body.every_escape ? 0 : body.kind];
+  if (known != nullptr && known->n_chars_known >= n_chars) return *known;
+  const auto found = std::make_shared<AnyText>();
   if (body.every_escape) {
-    known.n_chars_known = kAnyNumber;
-    known.escaped.assign(static_cast<size_t>(strings_.n_closing_words), ~MaskWord{0});
+    found->n_chars_known = kAnyNumber;
+    found->escaped.assign(static_cast<size_t>(strings_.n_closing_words), ~MaskWord{0});
     const size_t n_last = strings_.closings.size() % 64;
-    if (n_last > 0) known.escaped.back() = (MaskWord{1} << n_last) - 1;
-    return known;
+    if (n_last > 0) found->escaped.back() = (MaskWord{1} << n_last) - 1;
+    known = found;
+    return *known;
   }
-  known.n_chars_known = n_chars;
-  find_any_text(state, known);
-  return known;
+  if (n_chars >= vocabulary_.token_bytes_max()) n_chars = kAnyNumber;  // no token has more
+  const std::optional<KindKey> key = key_of(body.kind, kAnyText, n_chars);
+  if (key && (known = vocabulary_.kinds().find<AnyText>(*key)) != nullptr) return *known;
+  found->n_chars_known = n_chars;
+  find_any_text(state, *found);
+  known = share<AnyText>(key, found, found->n_bytes());
+  return *known;
 }
 
 /// Walks the tokens about which the machine may decide otherwise: escapes and cut characters.
@@ -289,10 +298,10 @@ uint32_t StringMasks::add_other(uint32_t kind, int32_t n_chars_known, std::share
   return number;
 }
 
-std::optional<KindKey> StringMasks::key_of(uint32_t kind, Question question) const {
+std::optional<KindKey> StringMasks::key_of(uint32_t kind, Question question, int32_t n_chars) const {
   const auto name = walk_.machine().kind_name(kind);
   if (!name) return std::nullopt;
-  return KindKey{name->print, name->machine, question};
+  return KindKey{name->print, name->machine, question, n_chars};
 }
 
 template <class Fact>
@@ -345,27 +354,6 @@ uint32_t StringMasks::own_other(State state, uint32_t kind, int32_t n_chars, boo
   const bool is_few = !count && n_chars == kAnyNumber && find_few(kind, *tokens);
   const int32_t n_chars_known = is_few ? kAnyNumber : find_other(state, kind, n_chars, count, *tokens);
   return add_other(kind, n_chars_known, share<KindTokens>(key, tokens, tokens->n_bytes()));
-}
-
-/// Calls found(node, characters that must still come) for the nodes, without escapes, that stay inside strings of the kind; some
-/// twice.
-template <class Found>
-void StringMasks::walk_raw(uint32_t kind, bool count, Found found) {
-  std::array<bool, 256> skip{};
-  for (size_t byte = 0; byte < 0x20; ++byte) skip[byte] = true;
-  skip['"'] = skip['\\'] = true;
-  const auto n_more = [this, count](State at) { return count ? walk_.machine().kind_chars(at) : 0; };
-  // Where there are more states than rows, all is found once more, without rows.
-  DenseWalk dense([this](State from, uint8_t byte) { return kinds_.step(from, byte); }, n_more);
-  if (dense.walk(vocabulary_.nodes(), vocabulary_.token_bytes_max(), kind, skip, found)) return;
-  TrieWalk sparse(vocabulary_, kinds_);
-  sparse.begin();
-  sparse.walk_from_root(
-      kind, [&](uint32_t, const TrieNode& node) { return !skip[node.byte]; },
-      [&](uint32_t, const TrieNode& node) {
-        found(node, n_more(sparse.state()));
-        return true;
-      });
 }
 
 /// For strings of few texts. False: there are more.
@@ -422,29 +410,11 @@ Mask StringMasks::number_tokens(uint32_t kind) {
 /// The characters up to which all is known.
 int32_t StringMasks::find_other(State state, uint32_t kind, int32_t n_chars, bool count, KindTokens& out) {
   out.was_counted = out.is_counted = count;
-  std::vector<std::pair<int32_t, std::vector<MaskWord>>> rows;  // by characters that must still come
-  std::array<int8_t, kMoreMax + 1> row_of;
-  row_of.fill(-1);
-  const auto row = [&](int32_t n_more) -> std::vector<MaskWord>& {
-    int8_t& at = row_of[static_cast<size_t>(n_more)];
-    if (at < 0) {
-      at = static_cast<int8_t>(rows.size());
-      rows.emplace_back(n_more, std::vector<MaskWord>(static_cast<size_t>(vocabulary_.n_words())));
-    }
-    return rows[static_cast<size_t>(at)].second;
-  };
-  const auto found = [&](const TrieNode& node, int32_t n_more) {
-    if (n_more < 0 || n_more > kMoreMax) {
-      out.is_counted = false;
-      n_more = 0;
-    }
-    if (node.token < 0) return;
-    out.n_chars_max = std::max(out.n_chars_max, static_cast<int32_t>(node.chars) + n_more);
-    std::vector<MaskWord>& of_count = row(n_more);
-    for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token)) set_bit(of_count, token);
-  };
-  walk_raw(kind, count, found);
-
+  KindWalk raw(vocabulary_.token_trie(), walk_.machine(), count);
+  raw.walk(kind);
+  out.is_counted = count && raw.is_counted();
+  out.n_chars_max = raw.n_chars_max();
+  std::vector<Counted> escapes;  // n_chars: that must still come
   const State inside = walk_.machine().kind_state(kind);
   if (inside != kDead) n_chars = kAnyNumber;
   bool cut = false;
@@ -455,25 +425,39 @@ int32_t StringMasks::find_other(State state, uint32_t kind, int32_t n_chars, boo
   walk_.begin();
   walk_.walk(strings_.escapes, 1, strings_.escapes[0].next, inside == kDead ? state : inside, enter,
              [&](uint32_t, const TrieNode& node) {
-               const int32_t n_more = count ? walk_.machine().chars_left(walk_.state()) : 0;
-               if (n_more >= 0 && n_more <= kMoreMax) {
-                 found(node, n_more);
-               } else if (node.token >= 0) {
-                 for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token))
-                   out.unsure.push_back({static_cast<int32_t>(node.chars), token});
-               }
+               if (node.token < 0) return true;
+               const int32_t n_more = out.is_counted ? walk_.machine().chars_left(walk_.state()) : 0;
+               const bool is_sure = n_more >= 0 && n_more <= KindWalk::kMoreMax;
+               const auto n_chars_here = static_cast<int32_t>(node.chars);
+               // Of a shortest way the bytes are known, which are no less than its characters.
+               const int64_t n_bytes = is_sure ? 0 : walk_.machine().distance(walk_.state());
+               const int32_t n_chars_all =
+                   n_chars_here + (is_sure       ? n_more
+                                   : n_bytes < 0 ? kCharsMax
+                                                 : static_cast<int32_t>(std::min<int64_t>(n_bytes, kCharsMax)));
+               out.n_chars_max = std::max(out.n_chars_max, n_chars_all);
+               for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token))
+                 (is_sure ? escapes : out.unsure).push_back({is_sure ? n_more : n_chars_all, token});
                return true;
              });
-  std::sort(rows.begin(), rows.end());
-  std::vector<MaskWord> all(static_cast<size_t>(vocabulary_.n_words()));
-  for (const auto& [n_more, tokens] : rows)
-    for (size_t i = 0; i < all.size(); ++i) all[i] |= tokens[i];
-  for (const Counted& token : out.unsure) set_bit(all, token.token);
-  out.all = TokenSet::of_row(vocabulary_, all);
-  if (out.is_counted) {
-    for (auto& [n_more, tokens] : rows) out.rows.push_back({n_more, TokenSet::of_row(vocabulary_, tokens)});
-  } else {
+  std::vector<MaskWord> row(static_cast<size_t>(vocabulary_.n_words()));
+  set_tokens(vocabulary_.token_trie(), raw.runs(), -1, row);
+  for (const std::vector<Counted>* tokens : {&escapes, &out.unsure})
+    for (const Counted& token : *tokens) set_bit(row, token.token);
+  out.all = TokenSet::of_row(vocabulary_, row);
+  if (!out.is_counted) {
     out.unsure = {};
+    return cut ? n_chars : kAnyNumber;
+  }
+  std::array<bool, KindWalk::kMoreMax + 1> has_row{};
+  for (const TokenRun& run : raw.runs()) has_row[static_cast<size_t>(run.n_more)] = true;
+  for (const Counted& token : escapes) has_row[static_cast<size_t>(token.n_chars)] = true;
+  for (int32_t n_more = 0; n_more <= KindWalk::kMoreMax; ++n_more) {
+    if (!has_row[static_cast<size_t>(n_more)]) continue;
+    set_tokens(vocabulary_.token_trie(), raw.runs(), n_more, row);
+    for (const Counted& token : escapes)
+      if (token.n_chars == n_more) set_bit(row, token.token);
+    out.rows.push_back({n_more, TokenSet::of_row(vocabulary_, row)});
   }
   return cut ? n_chars : kAnyNumber;
 }
@@ -501,22 +485,28 @@ int32_t StringMasks::find_other_without_kinds(State state, int32_t n_chars, Kind
 }
 
 /// Tokens of up to so many characters, with those that must still come.
-Mask StringMasks::other_inside(State state, Other& kind, int32_t n_chars) {
+Mask StringMasks::other_inside(State state, Other& kind, int32_t min, int32_t n_chars) {
   const KindTokens& tokens = *kind.tokens;
-  if (n_chars == kAnyNumber) return tokens.all.mask();
+  if (n_chars == kAnyNumber && min == 0) return tokens.all.mask();
   const auto known = kind.up_to.find(n_chars);
   if (tokens.unsure.empty() && known != kind.up_to.end()) return known->second;
   const std::span<MaskWord> row = store_.begin_row();
   const auto add = [&](const TokenSet& set, int32_t n_chars_fit) {
     const std::span<const MaskWord> fit = vocabulary_.string_mask(n_chars_fit);
-    more_.resize(row.size());
-    set.mask().fill(more_);
-    for (size_t i = 0; i < row.size(); ++i) row[i] |= more_[i] & fit[i];
+    const Mask mask = set.mask();
+    if (mask.base != nullptr) {
+      more_.resize(row.size());
+      mask.fill(more_);
+      for (size_t i = 0; i < row.size(); ++i) row[i] |= more_[i] & fit[i];
+      return;
+    }
+    for (const int32_t token : mask.added)
+      if (has_bit(fit.data(), token)) row[static_cast<size_t>(token) / 64] |= MaskWord{1} << (token % 64);
   };
   if (!tokens.is_counted) add(tokens.all, n_chars);
   for (const KindTokens::Row& of_count : tokens.rows) add(of_count.tokens, n_chars - of_count.n_more);
   for (const Counted& token : tokens.unsure)
-    if (step(state, vocabulary_.bytes(token.token)) != kDead)
+    if ((min == 0 && token.n_chars <= n_chars) || step(state, vocabulary_.bytes(token.token)) != kDead)
       row[static_cast<size_t>(token.token) / 64] |= MaskWord{1} << (token.token % 64);
   const Mask mask = store_.keep_row();
   if (tokens.unsure.empty()) kind.up_to.emplace(n_chars, mask);

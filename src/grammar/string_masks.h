@@ -16,6 +16,7 @@
 
 #include "grammar/kind_cache.h"
 #include "grammar/kind_tokens.h"
+#include "grammar/kind_walk.h"
 #include "grammar/machine.h"
 #include "grammar/mask_store.h"
 #include "grammar/text_tokens.h"
@@ -69,6 +70,10 @@ class StringMasks {
     int32_t n_chars_known = -1;
     std::vector<Counted> added, removed;
     Closings escaped;  // the machine accepts the escapes before the quote
+    [[nodiscard]] int64_t n_bytes() const {
+      return static_cast<int64_t>(sizeof(*this) + (added.capacity() + removed.capacity()) * sizeof(Counted) +
+                                  escaped.capacity() * sizeof(MaskWord));
+    }
   };
   /// Other strings. Of machines without kinds only the tokens of up to n_chars_known characters.
   struct Other {
@@ -77,7 +82,7 @@ class StringMasks {
     std::map<int32_t, Mask> up_to;  // of up to so many characters, with those that must still come
   };
   /// What is asked of the vocabulary's kinds.
-  enum Question : uint32_t { kTokens, kCountedTokens, kPlainClosings, kTakesEveryCharacter, kNumberTokens };
+  enum Question : uint32_t { kTokens, kCountedTokens, kPlainClosings, kTakesEveryCharacter, kAnyText, kNumberTokens };
   /// Kinds between two that are the same but for the counts that are left.
   struct Family {
     int32_t n_asked = 0;
@@ -92,13 +97,14 @@ class StringMasks {
   };
   /// How a body is seen: one of two, and the limits that hold for it.
   struct Inside {
-    AnyText* any = nullptr;
+    const AnyText* any = nullptr;
     uint32_t other = kNone;
     uint32_t kind = 0;
     int32_t min = 0, max = kAnyNumber;
   };
   struct Key {
     uint32_t any, other;  // kind of any text, place in others_
+    int32_t min;          // still needed, where that matters
     int32_t n_chars;      // still allowed, saturated
     uint32_t closings;
     auto operator<=>(const Key&) const = default;
@@ -112,7 +118,7 @@ class StringMasks {
   void take_closings(const Closings& closings);
   void find_texts(State state, const TextList& list, Texts& out);
   Inside inside_of(State state, const StringBody& body);
-  AnyText& any_text(State state, const StringBody& body, int32_t n_chars);
+  const AnyText& any_text(State state, const StringBody& body, int32_t n_chars);
   void find_any_text(State state, AnyText& out);
   Mask any_text_inside(const AnyText& kind, int32_t n_chars);
   uint32_t other(State state, uint32_t kind, int32_t n_chars, bool count);
@@ -120,7 +126,7 @@ class StringMasks {
   [[nodiscard]] uint32_t known_other(uint32_t kind, int32_t n_chars, bool count) const;
   uint32_t own_other(State state, uint32_t kind, int32_t n_chars, bool count);
   uint32_t add_other(uint32_t kind, int32_t n_chars_known, std::shared_ptr<const KindTokens> tokens);
-  [[nodiscard]] std::optional<KindKey> key_of(uint32_t kind, Question question) const;
+  [[nodiscard]] std::optional<KindKey> key_of(uint32_t kind, Question question, int32_t n_chars = 0) const;
   /// The fact as the vocabulary has it, if it is to be had there. Precondition: found just now.
   template <class Fact>
   std::shared_ptr<const Fact> share(const std::optional<KindKey>& key, std::shared_ptr<const Fact> fact,
@@ -133,9 +139,7 @@ class StringMasks {
   bool takes_every_character(uint32_t kind);
   bool find_takes_every_character(uint32_t kind);
   void find_closings(State state, const StringBody& body, const Inside& inside, Closings& out);
-  template <class Found>
-  void walk_raw(uint32_t kind, bool count, Found found);
-  Mask other_inside(State state, Other& kind, int32_t n_chars);
+  Mask other_inside(State state, Other& kind, int32_t min, int32_t n_chars);
 
   void keep_within(int32_t min, int32_t max, Closings& closings) const;
   const Closings& closings_asked(State state, const StringBody& body, int32_t max, const std::vector<TrieNode>& trie);
@@ -156,7 +160,7 @@ class StringMasks {
   TextTokens text_tokens_;
   std::unordered_map<uint32_t, std::shared_ptr<const TokenSet>> number_tokens_;  // by kind
   std::unordered_map<uint32_t, Texts> texts_;                                    // by kind
-  std::map<uint32_t, AnyText> any_text_;  // by kind; 0: all those with every escape
+  std::map<uint32_t, std::shared_ptr<const AnyText>> any_text_;  // by kind; 0: all those with every escape
   std::deque<Other> others_;
   std::unordered_map<uint32_t, uint32_t> other_of_;  // kind -> others_
   std::map<std::pair<uint32_t, uint32_t>, Family> families_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "grammar/byte_set.h"
+#include "grammar/token_trie.h"
 
 namespace deepinfer::grammar {
 namespace {
@@ -36,6 +37,9 @@ void set_bit(std::vector<MaskWord>& row, int32_t bit) {
 }
 
 }  // namespace
+
+Vocabulary::Vocabulary(int64_t n_kind_bytes_max) : kinds_(std::make_unique<KindCache>(n_kind_bytes_max)) {}
+Vocabulary::~Vocabulary() = default;
 
 Result<std::shared_ptr<const Vocabulary>> Vocabulary::build(std::span<const std::string_view> tokens,
                                                             std::span<const int32_t> end_of_text, int32_t n_head,
@@ -96,6 +100,7 @@ Result<std::shared_ptr<const Vocabulary>> Vocabulary::build(std::span<const std:
   out->nodes_.shrink_to_fit();
   for (uint32_t node = 1; node < out->nodes_.size(); node = out->nodes_[node].next)
     out->first_nodes_[out->nodes_[node].byte] = static_cast<int32_t>(node);
+  out->token_trie_ = std::make_unique<TokenTrie>(out->nodes_, out->same_bytes_, out->n_words());
   out->find_digit_nodes();
   out->find_fans();
   out->find_text_tokens();
@@ -231,7 +236,7 @@ int64_t Vocabulary::n_bytes() const {
                               (with_byte_.capacity() + number_end_tokens_.capacity()) * sizeof(int32_t) +
                               blank_tokens_.capacity() * sizeof(BlankToken) +
                               blank_prefixes_.capacity() * sizeof(BlankPrefix)) +
-         fan_index_.n_bytes() + strings_.n_bytes() + kinds_->stats().n_bytes;
+         fan_index_.n_bytes() + strings_.n_bytes() + token_trie_->n_bytes() + kinds_->stats().n_bytes;
 }
 
 }  // namespace deepinfer::grammar

@@ -18,6 +18,8 @@
 
 namespace deepinfer::grammar {
 
+class TokenTrie;
+
 /// The children of a node that has many: which bytes they have, and where they are. Brothers lie far apart in the trie.
 struct TrieFan {
   std::array<uint64_t, 4> bytes{};
@@ -54,6 +56,7 @@ class Vocabulary {
   static Result<std::shared_ptr<const Vocabulary>> build(std::span<const std::string_view> tokens,
                                                          std::span<const int32_t> end_of_text, int32_t n_head);
 
+  ~Vocabulary();
   [[nodiscard]] int32_t n_head() const { return n_head_; }
   [[nodiscard]] int32_t n_words() const { return (n_head_ + 63) / 64; }
   /// Empty: special, or outside the head or the vocabulary.
@@ -108,6 +111,8 @@ class Vocabulary {
   [[nodiscard]] int32_t string_chars_max() const { return static_cast<int32_t>(strings_.row_of.size()) - 1; }
   [[nodiscard]] const StringTokens& strings() const { return strings_; }
 
+  /// For walks of which much lives.
+  [[nodiscard]] const TokenTrie& token_trie() const { return *token_trie_; }
   /// What all grammars of this vocabulary know of their strings. Its facts refer to rows of the vocabulary.
   [[nodiscard]] KindCache& kinds() const { return *kinds_; }
 
@@ -115,7 +120,7 @@ class Vocabulary {
   [[nodiscard]] int64_t n_bytes() const;
 
  private:
-  explicit Vocabulary(int64_t n_kind_bytes_max) : kinds_(std::make_unique<KindCache>(n_kind_bytes_max)) {}
+  explicit Vocabulary(int64_t n_kind_bytes_max);
   int32_t n_head_ = 0;
   int32_t n_tokens_ = 0;  // min(tokens, head)
   int32_t token_bytes_max_ = 0;
@@ -141,6 +146,7 @@ class Vocabulary {
   std::array<uint32_t, 257> with_byte_from_{};  // of with_byte_
   std::vector<int32_t> with_byte_;              // tokens
   StringTokens strings_;
+  std::unique_ptr<const TokenTrie> token_trie_;
   std::unique_ptr<KindCache> kinds_;
 };
 

@@ -113,6 +113,7 @@ constexpr const char* kSchemas[] = {
     R"({"type":"string","pattern":"^(?:ab?|[bc]{2}){20,30}$"})",
     R"({"type":"string","pattern":"^(?:ab)*$","minLength":3,"maxLength":15})",
     R"({"type":"string","pattern":"^(?:[a-c]*|[a-c]*\\n[a-c]{3,5})$","minLength":9,"maxLength":16})",
+    R"({"type":"string","pattern":"^(?:[a-c]*|[a-c]*\\n[a-c]{3,5})$","minLength":9})",
     R"({"type":"string","pattern":"a[bc]{9}"})",
     R"({"type":"string","pattern":"[ab]+","minLength":9,"maxLength":14})",
     R"({"allOf":[{"pattern":"a"},{"pattern":"b$"}],"type":"string","minLength":4,"maxLength":12})",
