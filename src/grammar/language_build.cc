@@ -343,11 +343,12 @@ Lang LanguageStore::negate(Lang lang) {
 }
 
 Lang LanguageStore::automaton(std::shared_ptr<const Languages::Automaton> automaton) {
+  if (automaton->shortest(0) == -1) return kNothing;
+  const auto known = std::find(automata_.begin(), automata_.end(), automaton);  // few
   ExprNode node;
   node.kind = Kind::kAutomaton;
-  node.a = static_cast<uint32_t>(automata_.size());
-  if (automaton->shortest(0) == -1) return kNothing;
-  automata_.push_back(std::move(automaton));
+  node.a = static_cast<uint32_t>(known - automata_.begin());
+  if (known == automata_.end()) automata_.push_back(std::move(automaton));
   return intern(node);
 }
 

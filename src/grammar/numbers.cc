@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "grammar/decimal.h"
+#include "grammar/number_automaton.h"
 #include "grammar/number_ranges.h"
 #include "text/utf8.h"
 
@@ -133,7 +134,10 @@ bool has_every_spelling(const NumberLimits& limits) {
   return limits.minimum.empty() && limits.maximum.empty() && limits.multiple_of.empty() && !limits.integer;
 }
 
-Result<Lang> number_language(Languages& languages, const NumberLimits& limits) {
+namespace {
+
+/// number_language() as an expression.
+Result<Lang> number_expression(Languages& languages, const NumberLimits& limits) {
   std::optional<Decimal> low;
   std::optional<Decimal> high;
   std::optional<Lang> multiples;
@@ -174,6 +178,27 @@ Result<Lang> number_language(Languages& languages, const NumberLimits& limits) {
     result = either(languages, {result, join(languages, {languages.text("-"), negative})});
   }
   return languages.is_empty(result) ? kNothing : result;
+}
+
+}  // namespace
+
+Result<Lang> number_language(Languages& languages, const NumberLimits& limits) {
+  constexpr size_t kLimitMax = 24;  // characters; longer ones are rare and may have many states
+  if (!limits.multiple_of.empty() || limits.minimum.size() > kLimitMax || limits.maximum.size() > kLimitMax)
+    return number_expression(languages, limits);
+  std::string name = limits.integer ? "integers" : "numbers";
+  if (!limits.minimum.empty()) name.append(limits.exclusive_minimum ? " > " : " >= ").append(limits.minimum);
+  if (!limits.maximum.empty()) name.append(limits.exclusive_maximum ? " < " : " <= ").append(limits.maximum);
+  std::shared_ptr<const Languages::Automaton> automaton = find_number_automaton(name);
+  if (automaton == nullptr) {
+    Languages own;
+    own.set_fuel(languages.fuel());
+    DI_ASSIGN_OR_RETURN(const Lang expression, number_expression(own, limits));
+    automaton = make_number_automaton(own, expression, name);
+    if (automaton == nullptr) return number_expression(languages, limits);
+    keep_number_automaton(name, automaton);
+  }
+  return languages.automaton(std::move(automaton));
 }
 
 Result<Lang> number_equal_to(Languages& languages, std::string_view spelling) {

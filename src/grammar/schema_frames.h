@@ -91,7 +91,9 @@ struct ContainerPlan {
   bool unevaluated = false;  // some node has unevaluatedProperties or unevaluatedItems
   MemberTable* table = nullptr;
   uint32_t n_words = 0, at_used = 0, at_contained = 0, at_dead = 0, at_clauses = 0;  // of its frames
-  std::vector<Want> child_wants;                   // conjunction: per class, kUnknownWant: not asked yet
+  std::vector<uint32_t>
+      possible_names;             // is_plain(): bits of the names to which a value can be given; empty: not asked yet
+  std::vector<Want> child_wants;  // conjunction: per class, kUnknownWant: not asked yet
   std::unordered_map<uint64_t, Lang> other_names;  // by bits of the pattern classes that may come
 };
 
@@ -206,6 +208,7 @@ class Frames {
   Formula root_formula(NodeId node, std::vector<NodeId>& roots);
   bool note_name(Words& w, uint32_t name_class, uint32_t other);
   Want test_member(View v, uint32_t name_class);
+  void offer_plain(View v, std::vector<uint32_t>& offered);
   void find_others(View v, NameSet& set);
   Lang names_of_classes(const MemberTable& table, uint64_t allowed, bool exact);
   bool repeats_matter(View v, uint32_t name_class);

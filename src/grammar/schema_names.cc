@@ -82,6 +82,26 @@ Want Frames::test_member(View v, uint32_t name_class) {
   return plan_of(w).conjunction && total_cost(w) >= kNever ? kNoValue : want;
 }
 
+/// Where what a name's value must be does not hang on what came before.
+void Frames::offer_plain(View v, std::vector<uint32_t>& offered) {
+  ContainerPlan& p = plan_of(v);
+  const MemberTable& table = *p.table;
+  const auto n_names = static_cast<uint32_t>(table.names.size());
+  if (p.possible_names.empty()) {
+    p.possible_names.resize(table.n_words(), 0);
+    for (uint32_t name = 0; name < n_names; ++name) {
+      if (wants_.languages.accepts(table.unsure_names, table.names[name])) continue;
+      if (child_for(v, name) != kNoValue) p.possible_names[name / 32] |= 1u << (name % 32);
+    }
+  }
+  for (uint32_t i = 0; i < table.n_words(); ++i) offered[i] = p.possible_names[i] & ~v[p.at_used + i];
+  if (wants_.order == PropertyOrder::kAny) return;
+  const uint32_t last = first_missing(v);  // a name that is needed is not passed over
+  for (uint32_t name = 0; name < n_names; ++name) {
+    if (table.order[name] < v[kPosition] || table.order[name] > last) offered[name / 32] &= ~(1u << (name % 32));
+  }
+}
+
 const NameSet* Frames::names(Frame f) {
   auto& slot = names_[f];
   if (!slot) {
@@ -90,13 +110,14 @@ const NameSet* Frames::names(Frame f) {
     auto set = std::make_unique<NameSet>();
     set->table = p.table;
     set->offered.resize(p.table->n_words(), 0);
-    const bool plain = is_plain(p);
-    const uint32_t last = plain ? first_missing(v) : kNoClass;  // a name that is needed is not passed over
-    for (uint32_t name = 0; name < p.table->names.size(); ++name) {
-      if (!name_usable(v, name) || p.table->order[name] > last) continue;
-      if (wants_.languages.accepts(p.table->unsure_names, p.table->names[name])) continue;
-      const Want want = plain ? child_for(v, name) : test_member(v, name);
-      if (want != kNoValue) set->offered[name / 32] |= 1u << (name % 32);
+    if (is_plain(p)) {
+      offer_plain(v, set->offered);
+    } else {
+      for (uint32_t name = 0; name < p.table->names.size(); ++name) {
+        if (!name_usable(v, name)) continue;
+        if (wants_.languages.accepts(p.table->unsure_names, p.table->names[name])) continue;
+        if (test_member(v, name) != kNoValue) set->offered[name / 32] |= 1u << (name % 32);
+      }
     }
     find_others(v, *set);
     n_bytes_ += static_cast<int64_t>(sizeof(NameSet) + 64 + set->offered.size() * 4);
