@@ -16,8 +16,9 @@ constexpr uint32_t kNamed = 0, kFree = 1;
 // Behind nothing of a name that will be remembered; the first of chain_ behind kUnknownText.
 constexpr int32_t kStartOfName = 2;
 
-// Kind of a name that may be any text as long as it may be a declared one.
-constexpr uint32_t kAnyTextFewEscapes = ~0u;
+// Kind of a value that may be any text of some length, and of a name that may be any text. In a name every escape may follow
+// as soon as it is no declared one.
+constexpr uint32_t kAnyTextFewEscapes = ~0u, kAnyNameFewEscapes = ~1u;
 
 // Stages of an escape: behind the backslash, behind "\u" with 0..3 digits; behind the first half of a pair: before the
 // second backslash, before its u, with 0..3 digits.
@@ -645,7 +646,7 @@ std::optional<StringBody> SchemaMachine::key_body(const Place& p) {
   }
   body.any_text = body.kind == kAnyText;
   tell_kind(body, !only_needed_escapes(p));
-  if (body.any_text && !body.every_escape) body.kind = kAnyTextFewEscapes;
+  if (body.any_text && !body.every_escape) body.kind = kAnyNameFewEscapes;
   std::vector<uint32_t> patterns;
   if (set.one_class) patterns = set.patterns;
   for (size_t i = at_others + 1; i < words.size(); ++i) {
