@@ -1,7 +1,9 @@
 #include "cli/grammar_walk.h"
 
+#include <algorithm>
 #include <bit>
 #include <queue>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -33,10 +35,13 @@ class Walk {
       text_ += vocabulary_.bytes(token);
       tokens_.push_back(token);
     }
+    const Result<std::string> straight = straight_way();
+    if (!straight.ok()) return straight;
+    const std::string before = text_ + *straight;
     Result<std::string> way = way_to_end(16);
     if (!way.ok()) way = way_to_end(1);
     if (!way.ok()) return way;
-    return std::move(text_) + *way;
+    return before + *way;
   }
 
  private:
@@ -48,6 +53,30 @@ class Walk {
     Matcher matcher;
     bool operator<(const Way& other) const { return cost != other.cost ? cost > other.cost : n_looks < other.n_looks; }
   };
+
+  /// Goes on by single bytes, any that bring the end nearer, as long as there are some.
+  Result<std::string> straight_way() {
+    std::string text;
+    while (!matcher_.complete()) {
+      const int64_t distance = matcher_.shortest_completion();
+      bool found = false;
+      std::vector<int32_t> allowed = allowed_tokens(matcher_);
+      std::shuffle(allowed.begin(), allowed.end(), random_);
+      for (const int32_t token : allowed) {
+        if (vocabulary_.bytes(token).size() != 1) continue;
+        Matcher next = matcher_.fork();
+        if (!next.advance(token)) return not_allowed(token, text);
+        const int64_t left = next.shortest_completion();
+        if (left < 0 || left >= distance) continue;
+        matcher_ = std::move(next);
+        text += vocabulary_.bytes(token);
+        found = true;
+        break;
+      }
+      if (!found) break;
+    }
+    return text;
+  }
 
   /// A search for the end over single bytes, the most promising way first. shortest_completion() is rough and may rise on
   /// the way; a large `weight` trusts it.
@@ -104,6 +133,7 @@ class Walk {
 
   /// `closing`: single bytes behind the tokens so far.
   [[nodiscard]] Error not_allowed(int32_t token, const std::string& closing) const {
+    if (!matcher_.failure().empty()) return failed(std::string(matcher_.failure()));
     std::string what = "BUG: token " + std::to_string(token) + " is in the mask and not allowed behind the tokens";
     for (const int32_t before : tokens_) what += " " + std::to_string(before);
     return failed(what + " and the bytes \"" + closing + "\";");

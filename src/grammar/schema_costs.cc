@@ -1,6 +1,6 @@
-// Frames: how long the shortest way to the end is, and whether there is one at all (a least fixpoint: a value that can
-// only be written with itself inside cannot be written). Upper bounds where alternatives share names; where it gives up
-// (too deep, too much) it says "some bytes".
+// Frames: bytes of values, and of ways to the end of all that is open. What a value needs is a least fixpoint (a value that
+// can only be written with itself inside cannot be written) over numbered wants, so that no answer hangs on what was asked
+// before: there is no limit on a question as a whole, only the limit of schema_ways.cc on what one container may choose from.
 #include <algorithm>
 #include <utility>
 
@@ -10,32 +10,32 @@ namespace deepinfer::grammar {
 namespace {
 
 constexpr int64_t kUnknownCost = -1, kBusy = -2;
-constexpr int64_t kSomeBytes = 1000;    // there may be a way; nobody knows
-constexpr int32_t kCallDepthMax = 120;  // nested calls, of about 300 bytes of stack
-constexpr int64_t kStepsMax = 20'000;   // per question
-constexpr int64_t kGuessedBytes = 16;
-constexpr int64_t kOtherNameBytes = 8;  // a name that nobody declared, with quotes, colon and comma
+constexpr int64_t kSomeBytes = 1000;      // there may be a way; nobody knows
+constexpr int32_t kValueDepthMax = 24;    // nested values, of about 3 KB of stack; deeper ones are asked on their own
+constexpr int32_t kExploreDepthMax = 40;  // nested choices around a value
+constexpr int32_t kFinishDepthMax = 40;   // nested frames whose ends hang on each other
+constexpr int32_t kTruthsMax = 300;       // partial truths of roots looked at
+constexpr size_t kRootsMax = 64;
 
 int64_t plus(int64_t a, int64_t b) { return std::min(kNever, a + b); }
 
-int64_t times(int64_t n, int64_t cost) {
-  if (n <= 0) return 0;
-  return cost >= kNever || n > kNever / std::max<int64_t>(cost, 1) ? kNever : n * cost;
-}
-
-/// Counts nested calls for as long as it lives.
-class Depth {
+/// Sets a value for as long as it lives.
+template <typename T>
+class With {
  public:
-  explicit Depth(int32_t& depth) : depth_(depth) { ++depth_; }
-  ~Depth() { --depth_; }
-  Depth(const Depth&) = delete;
-  Depth& operator=(const Depth&) = delete;
+  With(T& place, T value) : place_(place), outer_(std::exchange(place, value)) {}
+  ~With() { place_ = outer_; }
+  With(const With&) = delete;
+  With& operator=(const With&) = delete;
 
  private:
-  int32_t& depth_;
+  T& place_;
+  const T outer_;
 };
 
 }  // namespace
+
+// ---- values ----
 
 int64_t Frames::value_cost(Want want) {
   if (want == kNoValue) return kNever;
@@ -50,39 +50,102 @@ int64_t Frames::value_cost(Want want, ValueKind kind) {
 }
 
 int64_t Frames::value_bytes(Want want) {
-  exact_ = true;
-  const int64_t bytes = value_cost(want);
-  exact_ = false;
-  return bytes;
-}
-
-/// One step more of the question that the outermost call asked: each gets the same number, whatever was asked before.
-bool Frames::cost_too_much() {
-  if (cost_depth_ == 0) cost_steps_ = 0;
-  return !formulas_.spend() || cost_depth_ > kCallDepthMax || ++cost_steps_ > kStepsMax;
+  const With exact(exact_, true);
+  return value_cost(want);
 }
 
 int64_t Frames::cost_of(uint32_t slot, Want want) {
   auto& costs = costs_[exact_ ? 1 : 0];
+  if (slot < costs.size() && costs[slot] >= 0) return costs[slot];
   if (slot >= costs.size()) costs.resize(slot + slot / 2 + 32, kUnknownCost);
-  if (costs[slot] >= 0) return costs[slot];
   if (costs[slot] <= kBusy) {  // inside itself
     tainted_ = std::min(tainted_, static_cast<int32_t>(kBusy - costs[slot]));
     return kNever;
   }
-  if (cost_too_much()) return kSomeBytes;
-  const Depth depth(cost_depth_);
+  if (!formulas_.spend()) return kSomeBytes;  // nothing is relied on any more
+  if (exact_ && !is_possible(slot, want)) return costs_[1][slot] = kNever;
+  if (value_depth_ > 0) {
+    if (value_depth_ <= kValueDepthMax && explore_depth_ <= kExploreDepthMax) return cost_inside(slot, want);
+    deferred_.push_back(slot);
+    tainted_ = -1;
+    return kNever;
+  }
+  const int64_t cost = cost_inside(slot, want);
+  if (!exact_ && cost < kNever) deferred_.clear();
+  if (!deferred_.empty()) {
+    deferred_.push_back(slot);
+    settle_deferred();
+  }
+  settle_provisional();
+  return costs_[exact_ ? 1 : 0][slot] >= 0 ? costs_[exact_ ? 1 : 0][slot] : kNever;
+}
+
+/// A question of its own, whatever is being asked.
+bool Frames::is_possible(uint32_t slot, Want want) {
+  const With possible(exact_, false);
+  const With depth(value_depth_, 0);
+  const With untainted(tainted_, kUntainted);
+  std::vector<uint32_t> outer = std::exchange(deferred_, {});
+  const int64_t cost = cost_of(slot, want);
+  deferred_ = std::move(outer);
+  return cost < kNever;
+}
+
+/// The answers to questions that were met too deep inside others, and then to these. Deepest first, until nothing changes.
+void Frames::settle_deferred() {
+  std::vector<uint32_t> slots;
+  const auto take = [&] {
+    for (const uint32_t slot : std::exchange(deferred_, {})) {
+      if (std::find(slots.begin(), slots.end(), slot) == slots.end()) slots.push_back(slot);
+    }
+  };
+  const auto is_known = [&](uint32_t slot) { return costs_[exact_ ? 1 : 0][slot] >= 0; };
+  take();
+  std::reverse(slots.begin(), slots.end());
+  for (bool more = true; more && formulas_.spend();) {
+    more = false;
+    const size_t n_before = slots.size();
+    for (size_t i = slots.size(); i-- > 0;) {
+      if (is_known(slots[i])) continue;
+      cost_inside(slots[i], slots[i] / 3);
+      more = more || is_known(slots[i]);
+    }
+    take();
+    more = more || slots.size() > n_before;
+  }
+  for (const uint32_t slot : slots) {  // only with each other inside
+    if (!is_known(slot)) costs_[exact_ ? 1 : 0][slot] = kNever;
+  }
+}
+
+/// Bytes that were found while others were open can come down once those are known.
+void Frames::settle_provisional() {
+  const std::vector<uint32_t> slots = std::exchange(provisional_, {});
+  for (bool more = !slots.empty(); more && formulas_.spend();) {
+    more = false;
+    ++value_depth_;
+    for (const uint32_t slot : slots) {
+      const int64_t cost = cost_fresh(slot, slot / 3);
+      if (cost >= costs_[1][slot]) continue;
+      costs_[1][slot] = cost;
+      more = true;
+    }
+    --value_depth_;
+  }
+}
+
+int64_t Frames::cost_inside(uint32_t slot, Want want) {
   const int32_t outer_tainted = tainted_;
   tainted_ = kUntainted;
-  costs[slot] = kBusy - value_depth_;
+  costs_[exact_ ? 1 : 0][slot] = kBusy - value_depth_;
   ++value_depth_;
-  const std::vector<uint32_t> outer = std::exchange(to_come_, {});
   const int64_t cost = cost_fresh(slot, want);
-  to_come_ = outer;
   --value_depth_;
-  const bool certain = cost < kNever || tainted_ >= value_depth_;  // hangs on nothing further out
-  costs_[exact_ ? 1 : 0][slot] = certain ? cost : kUnknownCost;
+  const bool certain = tainted_ >= value_depth_;  // hangs on nothing further out
+  costs_[exact_ ? 1 : 0][slot] = cost < kNever || certain ? cost : kUnknownCost;
+  if (exact_ && cost < kNever && (!certain || !provisional_.empty())) provisional_.push_back(slot);
   tainted_ = certain ? outer_tainted : std::min(outer_tainted, tainted_);
+  if (!exact_ && cost < kNever) tainted_ = outer_tainted;
   return cost;
 }
 
@@ -103,7 +166,9 @@ int64_t Frames::cost_fresh(uint32_t slot, Want want) {
     if (!exact_ && best < kNever) return best;
     const ScalarPlan& plan = wants_.scalar(want, kind);
     if (plan.allowed == kNothing) continue;
-    int64_t bytes = exact_ ? wants_.languages.shortest(plan.allowed) : 1;
+    int64_t bytes = 1;
+    if (exact_ && kind == ValueKind::kNumber) bytes = wants_.languages.shortest(plan.allowed);
+    if (exact_ && kind == ValueKind::kString) bytes = wants_.string_bytes(plan.allowed);
     if (kind == ValueKind::kString) bytes = std::max<int64_t>(bytes, plan.min_length) + 2;
     best = std::min(best, bytes);
   }
@@ -113,296 +178,146 @@ int64_t Frames::cost_fresh(uint32_t slot, Want want) {
   return std::min(best, cost_of(want * 3 + 2, want));
 }
 
-int64_t Frames::total_cost(View v) {
-  const ContainerPlan& p = plan_of(v);
-  if (!p.conjunction) return formula_cost(v, total(v), true);
-  int64_t sum = 0;
-  for (const NodeId node : p.table->nodes) {
-    sum = plus(sum, own_cost(v, node, true));
-    if (sum >= kNever) break;
+// ---- the end of everything ----
+
+/// The least of partial(truth) + after(truth) over all truths of `truth.size()` roots; -1 in `truth`: not decided. partial()
+/// may only rise as more is decided. `best`: more than that is of no interest.
+template <typename Partial, typename After>
+int64_t Frames::best_truth(std::vector<int8_t>& truth, int64_t best, int32_t& n_left, Partial& partial, After& after) {
+  if (--n_left < 0) return kNever;
+  const int64_t cost = partial(truth);
+  if (cost >= best) return kNever;
+  const auto open = std::find(truth.begin(), truth.end(), -1);
+  if (open == truth.end()) {
+    const std::vector<uint8_t> all(truth.begin(), truth.end());
+    return plus(cost, after(all));
   }
-  return sum;
+  int64_t found = kNever;
+  for (const int8_t value : {int8_t{1}, int8_t{0}}) {
+    *open = value;
+    found = std::min(found, best_truth(truth, std::min(best, found), n_left, partial, after));
+  }
+  *open = -1;
+  return found;
 }
 
-int64_t Frames::formula_cost(View v, Formula f, bool wanted) {
-  using Op = Formulas::Op;
-  const Op o = formulas_.op(f);
-  if (o == Op::kFalse || o == Op::kTrue) return (o == Op::kTrue) == wanted ? 0 : kNever;
-  if (cost_too_much()) return kSomeBytes;
-  const Depth depth(cost_depth_);
-  if (o == Op::kNot) return formula_cost(v, formulas_.args(f)[0], !wanted);
-  if (o == Op::kVariable) {
-    const uint32_t atom = formulas_.variable_of(f);
-    if (Atom::tag(atom) == Atom::kOwn) return own_cost(v, Atom::node(atom), wanted);
-    const MemberTable& table = *plan_of(v).table;
-    for (uint32_t name = 0; name < table.name_ids.size(); ++name) {
-      if (table.name_ids[name] != Atom::name(atom)) continue;
-      if (has_name(v, name)) return wanted ? 0 : kNever;
-      return !wanted ? 0 : name_usable(v, name) ? kOtherNameBytes : kNever;
-    }
-    return 0;
-  }
-  const auto parts = formulas_.args(f);
-  if (o == Op::kOne && wanted) {  // one of them, none of the others
-    int64_t none = 0, best = kNever;
-    std::vector<int64_t> is_false(parts.size());
-    size_t n_never = 0;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      is_false[i] = formula_cost(v, parts[i], false);
-      if (is_false[i] >= kNever) {
-        ++n_never;
-      } else {
-        none = plus(none, is_false[i]);
-      }
-    }
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const bool must = is_false[i] >= kNever;
-      if (n_never > (must ? 1 : 0)) continue;
-      best = std::min(best, plus(formula_cost(v, parts[i], true), none - (must ? 0 : is_false[i])));
-    }
-    return best;
-  }
-  if (o == Op::kAll && wanted) return all_cost(v, parts);
-  int64_t sum = 0, best = kNever;
-  for (const Formula part : parts) {
-    const int64_t cost = formula_cost(v, part, wanted);
-    sum = plus(sum, cost);
-    best = std::min(best, cost);
-  }
-  if (o == Op::kOne) return std::min(sum, two_true(v, parts));  // none, or more than one
-  return o == Op::kAny && !wanted ? sum : best;
-}
-
-/// All parts are wanted: the names that some need are there, with any value, when the others are looked at.
-int64_t Frames::all_cost(View v, std::span<const Formula> parts) {
-  const ContainerPlan& p = plan_of(v);
-  const auto is_own = [&](Formula part) {
-    return formulas_.op(part) == Formulas::Op::kVariable && Atom::tag(formulas_.variable_of(part)) == Atom::kOwn;
-  };
-  Words w(v.begin(), v.end());
-  std::vector<uint32_t> missing;
-  int64_t sum = 0;
-  for (const Formula part : parts) {
-    if (!is_own(part)) continue;
-    sum = plus(sum, formula_cost(v, part, true));
-    if (sum >= kNever) return kNever;
-    if (p.table->kind == ValueKind::kObject) {
-      missing_names(v, p.table->index_of(Atom::node(formulas_.variable_of(part))), missing);
-    }
-  }
-  for (const uint32_t name : missing) {
-    if (has_name(w, name)) continue;
-    w[p.at_used + name / 32] |= 1u << (name % 32);
-    w[kCount] = std::min(w[kCount] + 1, p.table->count_max);
-  }
-  const std::vector<uint32_t> outer = std::exchange(to_come_, missing);
-  for (const Formula part : parts) {
-    if (!is_own(part) && sum < kNever) sum = plus(sum, formula_cost(w, part, true));
-  }
-  to_come_ = outer;
-  return sum;
-}
-
-int64_t Frames::two_true(View v, std::span<const Formula> parts) {
-  int64_t best = kNever, second = kNever;
-  for (const Formula part : parts) {
-    const int64_t cost = formula_cost(v, part, true);
-    second = std::min(second, std::max(cost, best));
-    best = std::min(best, cost);
-  }
-  return plus(best, second);
-}
-
-int64_t Frames::own_cost(View v, NodeId node, bool wanted) {
-  const ContainerPlan& p = plan_of(v);
-  const int32_t index = p.table->index_of(node);
-  if (!wanted) {
-    if (!own_holds_now(v, index)) return 0;
-    return can_fail_later(v, node) ? kGuessedBytes : kNever;
-  }
-  if (cost_too_much()) return kSomeBytes;
-  const Depth depth(cost_depth_);
-  int64_t cost = p.table->kind == ValueKind::kObject ? object_cost(v, index) : array_cost(v, index);
-  if (p.unevaluated && cost < kNever) {
-    cost = plus(cost, formula_cost(v, v[p.at_clauses + static_cast<uint32_t>(index)], true));
-  }
-  return cost;
-}
-
-bool Frames::missing_names(View v, int32_t index, std::vector<uint32_t>& names) {
-  const MemberTable& table = *plan_of(v).table;
-  const auto i = static_cast<uint32_t>(index);
-  const auto add = [&](uint32_t name) {
-    if (!has_name(v, name) && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  };
-  for (const uint32_t name : table.required[i]) {
-    if (!has_name(v, name)) names.push_back(name);
-  }
-  for (bool more = !table.dependencies.empty(); more;) {
-    const size_t n_before = names.size();
-    for (const MemberTable::Dependency& d : table.dependencies) {
-      if (d.node != i) continue;
-      if (!has_name(v, d.name) && std::find(names.begin(), names.end(), d.name) == names.end()) continue;
-      for (const uint32_t need : d.needs) add(need);
-    }
-    more = names.size() > n_before;
-  }
-  return std::all_of(names.begin(), names.end(), [&](uint32_t name) { return name_usable(v, name); });
-}
-
-int64_t Frames::member_cost(View v, int32_t index, uint32_t name_class) {
-  ContainerPlan& p = plan_of(v);
-  const MemberTable& table = *p.table;
-  const int64_t name_bytes =
-      name_class < table.names.size() ? static_cast<int64_t>(table.names[name_class].size()) + 4 : kOtherNameBytes;
-  Want want;
-  if (p.conjunction) {
-    want = conjunction_child(p, name_class);
-  } else {
-    const ClassUse& u = use(*p.table, name_class);
-    const ClassUse::Part& part = u.parts[static_cast<size_t>(index)];
-    if (part.fails) return kNever;
-    std::vector<Formula> all;
-    for (uint32_t k = 0; k < part.n; ++k) all.push_back(formulas_.variable(k));
-    want = wants_.want(formulas_.all(all), std::span<const NodeId>(u.nodes).subspan(part.first, part.n));
-  }
-  return plus(name_bytes, value_cost(want));
-}
-
-int64_t Frames::object_cost(View v, int32_t index) {
-  MemberTable& table = *plan_of(v).table;
-  const Node& n = wants_.node(table.nodes[static_cast<size_t>(index)]);
-  std::vector<uint32_t> missing;
-  if (!missing_names(v, index, missing)) return kNever;
-  const auto n_missing = static_cast<int64_t>(missing.size());
-  formulas_.spend(n_missing + 1);
-  const int64_t count = v[kCount];
-  if (n.max_properties >= 0 && std::max(count + n_missing, n.min_properties) > n.max_properties) return kNever;
-  int64_t sum = 0;
-  for (const uint32_t name : missing) {
-    sum = plus(sum, member_cost(v, index, name));
-    if (sum >= kNever) return kNever;
-  }
-  int64_t n_more = n.min_properties - count - n_missing;
-  if (n_more <= 0) return sum;
-  for (uint32_t name = 0; name < table.names.size() && n_more > 0; ++name) {
-    if (!name_usable(v, name) || std::find(missing.begin(), missing.end(), name) != missing.end()) continue;
-    const int64_t cost = member_cost(v, index, name);
-    if (cost >= kNever) continue;
-    sum = plus(sum, cost);
-    --n_more;
-  }
-  if (n_more <= 0) return sum;
-  int64_t other = kNever;  // any number of names of one class, as if it held that many
-  for (uint32_t p = 0; p <= table.patterns.size() && other >= kNever; ++p) {
-    std::vector<uint32_t> patterns;
-    if (p > 0) patterns.push_back(p - 1);
-    const uint32_t name_class = static_cast<uint32_t>(table.names.size()) + table.other_classes.intern(patterns);
-    other = std::min(other, member_cost(v, index, name_class));
-  }
-  return plus(sum, times(n_more, other));
-}
-
-int64_t Frames::item_cost(View v, uint32_t place, int32_t index, bool contained) {
-  ContainerPlan& p = plan_of(v);
-  Want want;
-  if (p.conjunction) {
-    want = conjunction_child(p, place);
-  } else {
-    const ClassUse& u = use(*p.table, place);
-    const ClassUse::Part& part = u.parts[static_cast<size_t>(index)];
-    if (part.fails) return kNever;
-    std::vector<NodeId> roots;
-    std::vector<Formula> all;
-    for (uint32_t k = 0; k < part.n; ++k) all.push_back(root_formula(u.nodes[part.first + k], roots));
-    if (contained) {
-      const Node& n = wants_.node(p.table->nodes[static_cast<size_t>(index)]);
-      all.push_back(root_formula(wants_.resolve(*n.contains), roots));
-    }
-    want = wants_.want(formulas_.all(all), roots);
-  }
-  return plus(1, value_cost(want));
-}
-
-int64_t Frames::array_cost(View v, int32_t index) {
-  const ContainerPlan& p = plan_of(v);
-  const MemberTable& table = *p.table;
-  const Node& n = wants_.node(table.nodes[static_cast<size_t>(index)]);
-  const int64_t count = v[kCount];
-  int64_t n_contained = 0;
-  for (size_t c = 0; c < table.containing.size(); ++c) {
-    if (table.containing[c] == static_cast<uint32_t>(index)) n_contained = n.min_contains - v[p.at_contained + c];
-  }
-  n_contained = std::max<int64_t>(n_contained, 0);
-  const int64_t n_plain = std::max<int64_t>(n.min_items - count - n_contained, 0);
-  const int64_t n_prefix_left = std::max<int64_t>(table.n_prefix - count, 0);
-  const auto cost_with = [&](int64_t n_before) {  // plain items, then those that `contains` asks for
-    if (n.max_items >= 0 && count + n_before + n_contained > n.max_items) return kNever;
-    int64_t sum = 0;
-    for (int64_t i = 0; i < n_before + n_contained && sum < kNever; ++i) {
-      const bool contained = i >= n_before;
-      const auto place = static_cast<uint32_t>(std::min<int64_t>(count + i, table.n_prefix));
-      const int64_t cost = item_cost(v, place, index, contained);
-      if (place < table.n_prefix) {
-        sum = plus(sum, cost);
-        continue;
-      }
-      const int64_t n_alike = (contained ? n_before + n_contained : n_before) - i;
-      sum = plus(sum, times(n_alike, cost));
-      i += n_alike - 1;
-    }
-    return sum;
-  };
-  const int64_t cost = cost_with(n_plain);
-  if (cost < kNever || n_contained == 0 || n_prefix_left <= n_plain) return cost;
-  return cost_with(n_prefix_left);
-}
-
-int64_t Frames::cost_to_end(View v) {
-  const int64_t cost = total_cost(v);
-  const bool open = v[kChildClass] != kNoClass && !plan_of(v).conjunction;
-  return cost >= kNever && open ? kGuessedBytes : cost;  // what fails or holds is up to the open value
+template <typename Partial, typename After>
+int64_t Frames::best_truth(size_t n_roots, Partial&& partial, After&& after) {
+  if (!formulas_.spend()) return kSomeBytes;
+  std::vector<int8_t> truth(n_roots, -1);
+  int32_t n_left = n_roots > kRootsMax ? 0 : kTruthsMax;
+  const int64_t best = best_truth(truth, kNever, n_left, partial, after);
+  if (best < kNever || n_left >= 0) return best;
+  return plus(partial(truth), kSomeBytes);  // given up
 }
 
 int64_t Frames::finish_cost(Frame f) {
-  exact_ = true;
-  std::vector<Frame> open;
-  int64_t sum = 0;
-  for (; f != kOutside; f = parent(f)) {
-    if (const auto found = finish_costs_.find(f); found != finish_costs_.end()) {
-      sum = found->second;
-      break;
+  if (f == kOutside) return 0;
+  if (const auto found = finish_costs_.find(f); found != finish_costs_.end()) return found->second;
+  if (finish_depth_ > kFinishDepthMax) {
+    finish_cut_ = true;
+    return kSomeBytes;
+  }
+  if (finish_depth_ == 0) {  // the outer ones first, so that calls do not nest as deep as the text
+    std::vector<Frame> around;
+    for (Frame p = parent(f); p != kOutside; p = parent(p)) around.push_back(p);
+    for (; around.size() > 1; around.pop_back()) {
+      if (plan(around.back()).conjunction) after_value_cost(around.back(), {});
     }
-    open.push_back(f);
   }
-  for (; !open.empty(); open.pop_back()) {
-    sum = plus(sum, plus(1, cost_to_end(frames_.at(open.back()))));
-    finish_costs_.emplace(open.back(), sum);
+  ++finish_depth_;
+  const int64_t cost = finish_fresh(f);
+  --finish_depth_;
+  if (!finish_cut_) finish_costs_.emplace(f, cost);
+  if (finish_depth_ == 0) finish_cut_ = false;
+  return cost;
+}
+
+int64_t Frames::finish_fresh(Frame f) {
+  const View v = frames_.at(f);
+  const ContainerPlan& p = plan(f);
+  const Frame around = parent(f);
+  if (around == kOutside || p.conjunction || plan(around).conjunction) {
+    const With exact(exact_, true);
+    const int64_t cost = plus(1, total_cost(v));
+    if (around == kOutside || cost >= kNever) return cost;
+    const With possible(exact_, false);
+    const std::vector<uint8_t> all_true(p.roots.size(), 1);
+    return plus(cost, after_value_cost(around, all_true));
   }
-  exact_ = false;
-  return sum;
+  const Formula whole = total(v);
+  const auto partial = [&](const std::vector<int8_t>& truth) {
+    const With exact(exact_, true);
+    std::vector<Formula> all{whole};
+    for (uint32_t i = 0; i < truth.size(); ++i) {
+      if (truth[i] < 0) continue;
+      const Formula root = v[kFirstFormula + i];
+      all.push_back(truth[i] != 0 ? root : formulas_.negation(root));
+    }
+    return plus(1, formula_cost(v, formulas_.all(all)));
+  };
+  return best_truth(p.roots.size(), partial,
+                    [&](const std::vector<uint8_t>& truth) { return after_value_cost(around, truth); });
+}
+
+int64_t Frames::after_value_cost(Frame f, std::span<const uint8_t> truth) {
+  if (f == kOutside) return 0;
+  std::vector<uint8_t> all_true;
+  if (plan(f).conjunction) {
+    all_true.assign(wants_.roots(child_want(f)).size(), 1);
+    truth = all_true;
+  }
+  const Frame after = end_value(f, truth, kFreshString);
+  return after == kNoFrame ? kNever : finish_cost(after);
+}
+
+int64_t Frames::text_end_cost(Frame f, ValueKind kind, const ScalarPlan& plan, std::span<const uint32_t> langs,
+                              int64_t n_bytes) {
+  Languages& languages = wants_.languages;
+  const auto partial = [&](const std::vector<int8_t>& truth) {
+    std::vector<Lang> with{langs[0]}, without;
+    for (size_t i = 0; i < truth.size(); ++i) {
+      if (truth[i] >= 0) (truth[i] != 0 ? with : without).push_back(langs[i + 1]);
+    }
+    Lang rest = with.size() == 1 ? with[0] : languages.all_of(with);
+    if (!without.empty()) rest = languages.except(rest, languages.any_of(without));
+    if (languages.is_empty(rest)) return kNever;
+    const int64_t bytes = kind == ValueKind::kString ? wants_.string_bytes(rest) : languages.shortest(rest);
+    return bytes < 0 ? kNever : std::max(bytes, n_bytes);
+  };
+  const auto after = [&](const std::vector<uint8_t>& tracked) {
+    if (f == kOutside) return int64_t{0};
+    std::vector<uint8_t> truth;
+    size_t n_tracked = 0;
+    for (const uint8_t t : plan.truth) {
+      truth.push_back(t == ScalarPlan::kTracked ? tracked[n_tracked++] : t == ScalarPlan::kIsTrue ? 1 : 0);
+    }
+    return after_value_cost(f, truth);
+  };
+  return best_truth(f == kOutside || this->plan(f).conjunction ? 0 : langs.size() - 1, partial,
+                    [&](const std::vector<uint8_t>& tracked) {
+                      if (f != kOutside && this->plan(f).conjunction) return after_value_cost(f, {});
+                      return after(tracked);
+                    });
 }
 
 int64_t Frames::name_cost(Frame f, uint32_t first, uint32_t last, size_t n_read) {
   int64_t best = kNever;
   const NameSet* set = names(f);
-  const MemberTable& table = *plan(f).table;
   for (uint32_t name = first; set != nullptr && name < last; ++name) {
     if (!set->offers(name)) continue;
-    Words w = copy(f);
-    if (!note_name(w, name, 0)) continue;
-    w[kChildClass] = name;
-    const Want want = child_for(w, name);
-    exact_ = true;
-    const int64_t bytes = static_cast<int64_t>(table.names[name].size() - n_read) + 2;
-    best = std::min(best, plus(plus(bytes, value_cost(want)), plus(1, cost_to_end(w))));
-    exact_ = false;
+    const Frame member = begin_member(f, name, 0);
+    if (member == kNoFrame) continue;
+    const auto bytes = Wants::string_bytes(set->table->names[name].substr(n_read)) + 2;
+    best = std::min(best, plus(bytes, finish_cost(member)));
   }
-  return best >= kNever ? kNever : plus(best, finish_cost(parent(f)));
+  return best;
 }
 
-int64_t Frames::other_name_cost(Frame f, int64_t n_bytes) {
-  return plus(n_bytes + 2 + kOtherNameBytes, finish_cost(f));
+int64_t Frames::other_name_cost(Frame f, uint32_t name_class, int64_t n_bytes) {
+  const NameSet* set = names(f);
+  const Frame member = begin_member(f, name_class, set != nullptr && set->remember ? kFreshString : kForgotten);
+  return member == kNoFrame ? kNever : plus(n_bytes + 2, finish_cost(member));
 }
 
 }  // namespace deepinfer::grammar

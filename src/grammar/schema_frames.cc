@@ -131,7 +131,7 @@ Formula Frames::can_be_own(View v, NodeId node, bool wanted, uint32_t member_cla
   const ClassUse& u = use(*p.table, member_class);
   Formula needs = needs_of(v, u, index, node, roots);
   if (!wanted) return can_fail_later(v, node) ? kTrueFormula : formulas_.negation(needs);
-  if (needs == kFalseFormula || own_cost(v, node, true) >= kNever) return kFalseFormula;
+  if (needs == kFalseFormula || !can_hold(v, node)) return kFalseFormula;
   if (!p.unevaluated) return needs;
   const Node& n = wants_.node(node);
   const auto& rest = p.table->kind == ValueKind::kObject ? n.unevaluated_properties : n.unevaluated_items;
@@ -181,9 +181,48 @@ Want Frames::general_child(View v, uint32_t member_class) {
 }
 
 Want Frames::child_for(View v, uint32_t member_class) {
+  const Want want = possible_child(v, member_class);
+  if (want == kNoValue || plan_of(v).conjunction) return want;
+  const Want living = without_dead_ends(v, member_class, want, false);
+  return living != want && value_cost(living) >= kNever ? kNoValue : living;
+}
+
+Want Frames::possible_child(View v, uint32_t member_class) {
   ContainerPlan& p = plan_of(v);
   const Want want = p.conjunction ? conjunction_child(p, member_class) : general_child(v, member_class);
   return want == kNoValue || value_cost(want) >= kNever ? kNoValue : want;
+}
+
+/// The same want without those values behind which the container could not be ended: general_child() looks at each keyword
+/// alone, this at all of them, for every truth of the roots. `any`: it is enough to know whether some truth will do.
+Want Frames::without_dead_ends(View v, uint32_t member_class, Want want, bool any) {
+  constexpr size_t kRootsMax = 4;  // beyond, a dead end may be offered
+  const auto roots = wants_.roots(want);
+  if (roots.size() > kRootsMax) return want;
+  Words open(v.begin(), v.end());
+  open[kChildClass] = member_class;
+  open[kChildWant] = want;
+  std::vector<uint8_t> truth(roots.size());
+  std::vector<Formula> ok{wants_.ok(want)};
+  for (uint32_t bits = 1u << roots.size(); bits-- > 0;) {  // most often all roots may be true
+    for (size_t i = 0; i < roots.size(); ++i) truth[i] = static_cast<uint8_t>(bits >> i & 1);
+    if (!formulas_.holds(ok[0], [&](uint32_t root) { return truth[root] != 0; })) continue;
+    Words closed = open;
+    settle(closed, truth, kFreshString);
+    closed[kChildClass] = kNoClass;
+    closed[kChildWant] = kNoValue;
+    const bool lives = may_end(closed);
+    if (lives && any) return want;
+    if (lives) continue;
+    std::vector<Formula> same;
+    for (uint32_t i = 0; i < roots.size(); ++i) {
+      same.push_back(truth[i] != 0 ? formulas_.variable(i) : formulas_.negation(formulas_.variable(i)));
+    }
+    ok.push_back(formulas_.negation(formulas_.all(same)));
+  }
+  if (ok.size() == 1) return want;
+  const std::vector<NodeId> nodes(roots.begin(), roots.end());
+  return wants_.want(formulas_.all(ok), nodes);
 }
 
 Frame Frames::begin_item(Frame f, uint32_t mark) {
@@ -236,8 +275,7 @@ bool Frames::can_fail_later(View v, NodeId node) {
   }
   if (!formulas_.spend(static_cast<int64_t>(table.names.size() / 8))) return true;
   for (uint32_t name = 0; name < table.names.size(); ++name) {
-    const bool to_come = std::find(to_come_.begin(), to_come_.end(), name) != to_come_.end();
-    if (!name_usable(v, name) && !to_come) continue;
+    if (!name_usable(v, name)) continue;
     const ClassUse::Part& part = use(table, name).parts[static_cast<size_t>(index)];
     if (part.fails || part.n > 0) return true;
   }
@@ -254,7 +292,7 @@ Frame Frames::end_value(Frame f, std::span<const uint8_t> truth, uint32_t value)
   w[kChildWant] = kNoValue;
   w[kChildClass] = kNoClass;
   w[kMark] = 0;
-  if (!p.conjunction && (total(w) == kFalseFormula || total_cost(w) >= kNever)) return kNoFrame;
+  if (!p.conjunction && !may_end(w)) return kNoFrame;
   return frames_.intern(w);
 }
 
@@ -279,7 +317,7 @@ bool Frames::settle(Words& w, std::span<const uint8_t> truth, uint32_t value) {
   }
   if (table.kind == ValueKind::kArray) {
     w[kCount] = std::min(w[kCount] + 1, table.count_max);
-    const bool repeated = table.has_unique && lists(w[kList], value);
+    const bool repeated = table.has_unique && value != kFreshString && lists(w[kList], value);
     if (table.has_unique) w[kList] = lists_.intern({w[kList], value});
     for (uint32_t i = 0; i < table.nodes.size(); ++i) {
       const Node& n = wants_.node(table.nodes[i]);

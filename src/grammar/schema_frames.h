@@ -22,6 +22,8 @@ using Frame = uint32_t;
 
 /// In the place of a name that is none of the table's and need not be remembered.
 inline constexpr uint32_t kForgotten = ~0u;
+/// In the place of a string that equals no other, in frames that are only thought of.
+inline constexpr uint32_t kFreshString = ~0u - 1;
 inline constexpr Frame kOutside = 0;
 inline constexpr Frame kNoFrame = ~0u;  // refused
 
@@ -77,6 +79,11 @@ struct MemberTable {
   std::vector<std::unique_ptr<ClassUse>> uses;      // per class, on demand
   std::unordered_map<uint64_t, Formula> evaluated;  // Frames::evaluated by class, node and whether it is the first
   TupleTable other_classes;                         // class - names.size(): numbers of the matching patterns
+  struct OtherClass {
+    uint32_t number;     // the class
+    int64_t name_bytes;  // of a name with quotes, colon and comma
+  };
+  std::optional<std::vector<OtherClass>> other_ways;  // classes that have names, on demand; not all if many patterns
 
   [[nodiscard]] uint32_t n_words() const { return static_cast<uint32_t>(names.size() + 31) / 32; }
   [[nodiscard]] int32_t index_of(NodeId node) const;
@@ -134,6 +141,10 @@ class Frames {
   /// nullptr: no name may come.
   const NameSet* names(Frame f);
   uint32_t class_of_others(Frame f, std::span<const uint32_t> patterns);
+  /// Which patterns a name can match that is none of the table's; where it is not exact, other patterns may match, too, and
+  /// there may be other sets.
+  std::vector<std::vector<uint32_t>> pattern_sets(Frame f);
+  [[nodiscard]] bool pattern_sets_are_exact(Frame f) const { return plan(f).table->patterns.size() <= kPatternsExact; }
   /// The value of a member is next. `other`: number of its name if it is not of the table's; kForgotten where the names()
   /// need not be remembered, 0 for a name that is not known.
   Frame begin_member(Frame f, uint32_t name_class, uint32_t other);
@@ -148,18 +159,26 @@ class Frames {
   /// It may end here, or a member or item may come.
   bool can_go_on(Frame f);
 
-  /// About how many bytes the shortest value has; kNever only if there is none.
+  /// kNever if there is no such value, and less if there may be one.
   int64_t value_cost(Want want);
   int64_t value_cost(Want want, ValueKind kind);
-  /// The same where lengths of texts count; value_cost() only asks whether there are any.
+  /// Bytes of the shortest value.
   int64_t value_bytes(Want want);
-  /// Bytes from here to the end of the frame and of all around it; the open value, if any, counts as complete.
+
+  // Bytes to the end of the whole text along a way that exists; a guess where none is found, kNever where there is none.
+  // Cost: all frames around, and what is not known yet of the values that they still need.
+  /// The value of the open member or item, if there is one, is next.
   int64_t finish_cost(Frame f);
-  /// Bytes of the cheapest of the offered names in [first, last) without the first `n_read` bytes, the quote, the colon, the
-  /// value and all that follows.
+  /// That value is complete; `truth` of the roots of child_want().
+  int64_t after_value_cost(Frame f, std::span<const uint8_t> truth);
+  /// It is a string or a number of which `langs` may follow: allowed texts, then the tracked ones of the plan. `n_bytes`: what
+  /// comes in any case.
+  int64_t text_end_cost(Frame f, ValueKind kind, const ScalarPlan& plan, std::span<const uint32_t> langs,
+                        int64_t n_bytes);
+  /// Names among the offered ones in [first, last) come without their first `n_read` bytes, the quote, the colon, ...
   int64_t name_cost(Frame f, uint32_t first, uint32_t last, size_t n_read);
-  /// The same for a name of `n_bytes` that is none of the table's.
-  int64_t other_name_cost(Frame f, int64_t n_bytes);
+  /// A name of the class comes, of which `n_bytes` are missing.
+  int64_t other_name_cost(Frame f, uint32_t name_class, int64_t n_bytes);
 
   [[nodiscard]] int64_t n_bytes() const;
 
@@ -180,6 +199,7 @@ class Frames {
   static constexpr Want kUnknownWant = ~0u;
   static constexpr uint32_t kNoClass = ~0u;
   static constexpr int32_t kUntainted = 1 << 20;
+  static constexpr size_t kPatternsExact = 4;  // combinations of more patterns are not told apart ahead
   using Words = std::vector<uint32_t>;
   using View = std::span<const uint32_t>;
 
@@ -203,6 +223,8 @@ class Frames {
   Want child_for(View v, uint32_t member_class);
   Want conjunction_child(ContainerPlan& p, uint32_t member_class);
   Want general_child(View v, uint32_t member_class);
+  Want possible_child(View v, uint32_t member_class);
+  Want without_dead_ends(View v, uint32_t member_class, Want want, bool any);
   Formula can_be_own(View v, NodeId node, bool wanted, uint32_t member_class, std::vector<NodeId>& roots);
   Formula needs_of(View v, const ClassUse& use, int32_t index, NodeId node, std::vector<NodeId>& roots);
   Formula root_formula(NodeId node, std::vector<NodeId>& roots);
@@ -227,21 +249,49 @@ class Frames {
   bool own_holds_now(View v, int32_t index);
   bool formula_holds_now(View v, Formula f);
 
-  // schema_costs.cc
-  bool cost_too_much();
-  int64_t total_cost(View v);
-  int64_t cost_to_end(View v);
-  int64_t formula_cost(View v, Formula f, bool wanted);
-  int64_t all_cost(View v, std::span<const Formula> parts);
-  int64_t two_true(View v, std::span<const Formula> parts);
-  int64_t own_cost(View v, NodeId node, bool wanted);
-  int64_t object_cost(View v, int32_t index);
-  int64_t array_cost(View v, int32_t index);
-  int64_t item_cost(View v, uint32_t place, int32_t index, bool contained);
-  int64_t member_cost(View v, int32_t index, uint32_t name);
-  bool missing_names(View v, int32_t index, std::vector<uint32_t>& names);
+  // schema_costs.cc: values by number
   int64_t cost_of(uint32_t slot, Want want);
+  int64_t cost_inside(uint32_t slot, Want want);
   int64_t cost_fresh(uint32_t slot, Want want);
+  bool is_possible(uint32_t slot, Want want);
+  void settle_deferred();
+  void settle_provisional();
+  // schema_costs.cc: to the end of everything
+  template <typename Partial, typename After>
+  int64_t best_truth(std::vector<int8_t>& truth, int64_t best, int32_t& n_left, Partial& partial, After& after);
+  template <typename Partial, typename After>
+  int64_t best_truth(size_t n_roots, Partial&& partial, After&& after);
+  int64_t finish_fresh(Frame f);
+  // schema_ways.cc: to the end of one frame
+  struct Choice;
+  struct Search;
+  struct Member;
+  struct Item;
+  int64_t total_cost(View v);
+  bool may_end(View v);  // in some way, perhaps
+  int64_t formula_cost(View v, Formula f);
+  void explore(Search& s, std::vector<std::pair<Formula, bool>> todo, Choice c);
+  bool decide(Search& s, NodeId node, bool holds, Choice& c, std::vector<std::pair<Formula, bool>>& todo);
+  std::vector<Formula> in_order(Formula f);
+  int64_t choice_cost(View v, Choice& c);
+  bool can_hold(View v, NodeId node);
+  int64_t object_cost(View v, const Choice& c);
+  bool names_to_come(View v, const Choice& c, std::vector<uint32_t>& names);
+  bool can_come(View v, const Choice& c, std::span<const Member> members, uint32_t name);
+  int64_t fill(View v, const Choice& c, int64_t n_more, std::vector<Member>& members);
+  bool fails_anyway(View v, NodeId node, std::span<const Member> members, int64_t n_members);
+  bool object_can_fail(View v, const Choice& c, NodeId node, std::span<const Member> members, int64_t low,
+                       int64_t high);
+  int64_t make_fail(View v, const Choice& c, std::vector<Member>& members, int64_t n_members, int64_t high);
+  const std::vector<MemberTable::OtherClass>& other_ways(MemberTable& table);
+  Want class_want(View v, std::span<const NodeId> holds, std::span<const NodeId> violated, uint32_t member_class,
+                  std::span<const std::pair<NodeId, bool>> more);
+  int64_t member_cost(View v, const Choice& c, std::span<const NodeId> violated, uint32_t name_class);
+  static int64_t name_bytes(const MemberTable& table, uint32_t name_class);
+  int64_t array_cost(View v, const Choice& c);
+  int64_t item_cost(View v, const Choice& c, const Item& item);
+  bool array_can_fail(View v, const Choice& c, NodeId node, int64_t low, int64_t high);
+  int64_t items_cost(View v, const Choice& c, int64_t n_items);
 
   Wants& wants_;
   Formulas& formulas_;
@@ -251,14 +301,16 @@ class Frames {
   std::vector<std::unique_ptr<MemberTable>> tables_;
   std::unordered_map<Frame, std::unique_ptr<NameSet>> names_;
   std::unordered_map<Frame, int64_t> finish_costs_;
-  // Costs of wants, per Estimate; slot = want * 3 + (0: any kind, 1: object, 2: array).
+  // Costs of wants, by exact_; slot = want * 3 + (0: any kind, 1: object, 2: array).
   std::vector<int64_t> costs_[2];
-  bool exact_ = false;            // lengths of texts count; otherwise only whether there are any
-  int32_t cost_depth_ = 0;        // of nested calls
+  bool exact_ = false;            // bytes of a way count; otherwise only whether there may be one
   int32_t value_depth_ = 0;       // of nested values
+  int32_t explore_depth_ = 0;     // of nested choices
+  int32_t finish_depth_ = 0;      // of nested frames
+  bool finish_cut_ = false;       // somewhere it was too deep
   int32_t tainted_ = kUntainted;  // the outermost value that a "never" found now hangs on
-  int64_t cost_steps_ = 0;
-  std::vector<uint32_t> to_come_;  // names that are taken for present although their values are open
+  // Slots of the outermost question that were met too deep, and those whose bytes may still come down.
+  std::vector<uint32_t> deferred_, provisional_;
   int64_t n_bytes_ = 0;
 };
 

@@ -406,40 +406,36 @@ bool SchemaMachine::complete(State state) {
 int64_t SchemaMachine::distance(State state) {
   if (state == kDead) return -1;
   const Place p = place(state);
-  const auto finish = [&](Frame frame) { return frame == kOutside ? 0 : frames_.finish_cost(frame); };
-  const auto all_names = [&] {
-    const NameSet* set = frames_.names(p.frame);
-    if (set == nullptr) return kNever;
-    int64_t best = frames_.name_cost(p.frame, 0, static_cast<uint32_t>(set->table->names.size()), 0);
-    if (set->others != kNothing) {
-      best = std::min(best, frames_.other_name_cost(p.frame, languages_->shortest(set->others)));
-    }
-    return best >= kNever ? kNever : best + 1;
+  const auto value = [&] {
+    return p.frame == kOutside ? frames_.value_bytes(root_want_) : frames_.finish_cost(p.frame);
   };
   int64_t bytes = 0;
   switch (p.phase) {
     case Phase::kDone:
       break;
     case Phase::kValue:
-      bytes = frames_.value_bytes(want_at(p.frame)) + finish(p.frame);
+      bytes = value();
       break;
     case Phase::kObjectStart:
     case Phase::kArrayStart:
     case Phase::kAfterValue:
-      bytes = finish(p.frame);
+      bytes = frames_.finish_cost(p.frame);
       break;
-    case Phase::kBeforeKey:
-      bytes = all_names();
+    case Phase::kBeforeKey: {
+      const State key = begin_key(p, p.capture);
+      bytes = key == kDead ? kNever : 1 + text_bytes(place(key));
       break;
+    }
     case Phase::kAfterKey:
-      bytes = 1 + frames_.value_bytes(want_at(p.frame)) + finish(p.frame);
+      bytes = 1 + value();
       break;
-    case Phase::kNumber:
-      bytes = languages_->shortest(texts_.at(p.text)[0]) + finish(p.frame);
+    case Phase::kLiteral: {
+      std::vector<uint8_t> truth;
+      wants_.literal(want_at(p.frame), kLiteralKinds[p.aux >> 4], truth);
+      bytes = static_cast<int64_t>(kLiterals[p.aux >> 4].size() - (p.aux & 15));
+      bytes += frames_.after_value_cost(p.frame, truth);
       break;
-    case Phase::kLiteral:
-      bytes = static_cast<int64_t>(kLiterals[p.aux >> 4].size() - (p.aux & 15)) + finish(p.frame);
-      break;
+    }
     default:
       bytes = text_bytes(p);
   }

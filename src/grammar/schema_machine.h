@@ -20,7 +20,8 @@ namespace deepinfer::grammar {
 /// Everything that step() lets through can be completed to a valid text, except where the machine cannot know: names or
 /// items that only together cannot be found (contradictory branches of anyOf and oneOf, finite choices used up by
 /// uniqueItems in long arrays), and values too deeply nested to be searched. A text that complete() accepts is valid always.
-/// distance() is an upper bound, a rough one where branches share names.
+/// distance() is of a way that is there, not always the shortest: some next byte brings it down. Not so, and then a guess, where
+/// no way was found (names or values that only a search over several members finds), and beside uniqueItems and unevaluated..
 /// string_body(): `after` of a string that is compared with others, or of a name that is remembered, stands for all texts
 /// within `reach`.
 /// failure()  says so at once where the schema is too deeply nested in place, or Languages or its fuel ran out

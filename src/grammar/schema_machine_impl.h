@@ -151,6 +151,9 @@ class SchemaMachine final : public Machine {
   void compared_body(const Place& p, std::span<const uint8_t> truth, StringBody& body);
   State after_other_name(Frame frame, const NameSet& set, std::span<const uint32_t> patterns);
   int64_t text_bytes(const Place& p);
+  int64_t escape_bytes(const Place& p);
+  int64_t other_name_bytes(const Place& p);
+  int64_t other_name_bytes(const Place& p, Lang names);
 
   std::unique_ptr<Languages> languages_;
   const Schema schema_;

@@ -680,20 +680,126 @@ State SchemaMachine::after_other_name(Frame frame, const NameSet& set, std::span
 }
 
 int64_t SchemaMachine::text_bytes(const Place& p) {
-  constexpr int64_t kEscapeBytes = 11;  // at most left of an escape
   const auto words = texts_.at(p.text);
-  const bool escape = p.phase == Phase::kStringEscape || p.phase == Phase::kKeyEscape;
-  const int64_t before = escape ? kEscapeBytes : 0;
-  if (p.phase == Phase::kString || p.phase == Phase::kStringEscape) {
-    const int64_t rest = std::max<int64_t>(languages_->shortest(words[0]), p.min_left);
-    return before + rest + 1 + (p.frame == kOutside ? 0 : frames_.finish_cost(p.frame));
+  if (p.phase == Phase::kNumber) {
+    const ScalarPlan& plan = wants_.scalar(want_at(p.frame), ValueKind::kNumber);
+    return frames_.text_end_cost(p.frame, ValueKind::kNumber, plan, words, 0);
   }
-  const bool named = words[0] == kNamed;
-  const Lang others = words[named ? 4 : 1];
+  if (p.phase == Phase::kStringEscape || p.phase == Phase::kKeyEscape) return escape_bytes(p);
+  if (p.phase == Phase::kString) {
+    const ScalarPlan& plan = wants_.scalar(want_at(p.frame), ValueKind::kString);
+    const int64_t n_bytes = p.min_left + static_cast<int64_t>(p.aux);
+    return 1 + frames_.text_end_cost(p.frame, ValueKind::kString, plan, words, n_bytes);
+  }
+  int64_t best = other_name_bytes(p);
+  if (words[0] == kNamed) best = std::min(best, frames_.name_cost(p.frame, words[1], words[2], words[3]));
+  return best;
+}
+
+/// Bytes to the end by way of the best short escape, or else of the first character that \u with the digits so far can be.
+int64_t SchemaMachine::escape_bytes(const Place& p) {
+  const auto behind = [&](State state) { return state == kDead ? kNever : text_bytes(place(state)); };
   int64_t best = kNever;
-  if (others != kNothing) best = frames_.other_name_cost(p.frame, languages_->shortest(others));
-  if (named) best = std::min(best, frames_.name_cost(p.frame, words[1], words[2], words[3]));
-  return best >= kNever ? kNever : before + best;
+  if (p.aux == kBackslash) {
+    for (const char c : std::string_view("\"\\/bfnrt")) {
+      best = std::min(best, 1 + behind(escape_byte(p, static_cast<uint8_t>(c), p.capture)));
+    }
+    const State by_code = best < kNever ? kDead : escape_byte(p, 'u', p.capture);
+    return by_code == kDead ? std::min(best, kNever) : std::min(best, 1 + behind(by_code));
+  }
+  // One digit after the other, the lowest that goes on.
+  const std::string_view all = p.aux == kSecondBackslash ? "\\" : p.aux == kSecondU ? "u" : "0123456789abcdef";
+  for (const char c : all) {
+    const State next = escape_byte(p, static_cast<uint8_t>(c), p.capture);
+    if (next != kDead) return std::min(kNever, 1 + behind(next));
+  }
+  return kNever;
+}
+
+/// Bytes to the end by way of a name that is none of the table's, of the best class.
+int64_t SchemaMachine::other_name_bytes(const Place& p) {
+  const auto words = texts_.at(p.text);
+  const size_t at_others = words[0] == kNamed ? 4 : 1;
+  const Lang others = words[at_others];
+  if (others == kNothing) return kNever;
+  int64_t best = other_name_bytes(p, others);
+  if (words.size() == at_others + 1) return best;  // no patterns, or all alike
+  const auto patterns = words.subspan(at_others + 1);
+  for (const std::vector<uint32_t>& some : frames_.pattern_sets(p.frame)) {
+    std::vector<Lang> with{others}, without;
+    for (uint32_t i = 0; i < patterns.size(); ++i) {
+      const bool is_in = std::find(some.begin(), some.end(), i) != some.end();
+      (is_in ? with : without).push_back(patterns[i]);
+    }
+    Lang names = languages_->all_of(with);
+    if (frames_.pattern_sets_are_exact(p.frame)) names = languages_->except(names, languages_->any_of(without));
+    if (!languages_->is_empty(names)) best = std::min(best, other_name_bytes(p, names));
+  }
+  return best;
+}
+
+/// The same by way of a shortest of `names` that is a new one.
+int64_t SchemaMachine::other_name_bytes(const Place& p, Lang names) {
+  constexpr size_t kBytesMax = 64;  // more than names differ in
+  const auto words = texts_.at(p.text);
+  const bool named = words[0] == kNamed;
+  const NameSet& set = *frames_.names(p.frame);
+  std::vector<Lang> langs(words.begin() + (named ? 4 : 1), words.end());
+  const Lang plain = wants_.plain_texts(names);
+  langs[0] = languages_->is_empty(plain) ? names : plain;
+  const std::string read = named || set.remember ? key_text(p) : std::string();
+  const auto is_taken = [&](const std::string& name) {
+    const auto& declared = set.table->names;
+    if (named && std::binary_search(declared.begin(), declared.end(), std::string_view(name))) return true;
+    for (uint32_t list = set.remember ? frames_.list(p.frame) : 0; list != 0; list = frames_.list_parent(list)) {
+      if (frames_.list_string(list) == 0 || wants_.strings.at(frames_.list_string(list)) == name) return true;
+    }
+    return false;
+  };
+  std::string rest;
+  const auto follow = [&](uint8_t byte) {
+    for (Lang& lang : langs) lang = lang == kNothing ? kNothing : languages_->next(lang, byte);
+    rest += static_cast<char>(byte);
+  };
+  const auto finish = [&] {  // in the shortest way, of these the first
+    for (int64_t left = languages_->shortest(langs[0]); left > 0; --left) {
+      for (uint32_t byte = 0; byte < 256; ++byte) {
+        const Lang next = languages_->next(langs[0], static_cast<uint8_t>(byte));
+        if (next == kNothing || languages_->shortest(next) != left - 1) continue;
+        follow(static_cast<uint8_t>(byte));
+        break;
+      }
+    }
+  };
+  finish();
+  while (is_taken(read + rest)) {  // one byte more that makes it new, or else any that goes on
+    const std::vector<Lang> before = langs;
+    const std::string taken = rest;
+    bool is_new = false;
+    int32_t goes_on = -1;
+    for (uint32_t byte = ' '; byte < 0x7F && !is_new && rest.size() < kBytesMax; ++byte) {
+      if (languages_->next(before[0], static_cast<uint8_t>(byte)) == kNothing) continue;
+      langs = before;
+      rest = taken;
+      follow(static_cast<uint8_t>(byte));
+      finish();
+      if (goes_on < 0) goes_on = static_cast<int32_t>(byte);
+      is_new = !is_taken(read + rest);
+    }
+    if (is_new) break;
+    if (goes_on < 0) return kNever;
+    langs = before;
+    rest = taken;
+    follow(static_cast<uint8_t>(goes_on));
+    finish();
+  }
+  std::vector<uint32_t> patterns;
+  if (set.one_class) patterns = set.patterns;
+  for (size_t i = 1; i < langs.size(); ++i) {
+    if (languages_->accepts_empty(langs[i])) patterns.push_back(static_cast<uint32_t>(i - 1));
+  }
+  const uint32_t name_class = frames_.class_of_others(p.frame, patterns);
+  return frames_.other_name_cost(p.frame, name_class, Wants::string_bytes(rest));
 }
 
 }  // namespace deepinfer::grammar

@@ -7,7 +7,6 @@
 namespace deepinfer::grammar {
 namespace {
 
-constexpr uint32_t kPatternsExact = 4;  // combinations of more patterns are not told apart ahead
 constexpr uint32_t kClassesMax = 64;
 constexpr size_t kNamesTakenOut = 64;  // used names that a language of names is freed from
 
@@ -76,10 +75,10 @@ Want Frames::test_member(View v, uint32_t name_class) {
   }
   Words w(v.begin(), v.end());
   if (!note_name(w, name_class, kForgotten)) return kNoValue;
-  const Want want = child_for(w, name_class);
+  const Want want = possible_child(w, name_class);
   if (want == kNoValue) return kNoValue;
-  // Formulas that are no conjunctions have been asked whether they can still hold.
-  return plan_of(w).conjunction && total_cost(w) >= kNever ? kNoValue : want;
+  if (plan_of(w).conjunction) return may_end(w) ? want : kNoValue;
+  return without_dead_ends(w, name_class, want, true);
 }
 
 /// Where what a name's value must be does not hang on what came before.

@@ -255,6 +255,33 @@ ScalarPlan Wants::scalar_without(const ScalarPlan& plan, ValueKind kind, std::sp
   return rest;
 }
 
+Lang Wants::plain_texts(Lang rest) {
+  if (plain_ == kNothing) {
+    const CharSet plain = CharSet::of({{' ', '!'}, {'#', '['}, {']', 0x10FFFF}});
+    const Lang parts[] = {languages.repeat(languages.bytes(0x80, 0xBF), 0, 3),  // of a character that has begun
+                          languages.repeat(languages.chars(plain), 0, -1)};
+    plain_ = languages.concat(parts);
+  }
+  const Lang both[] = {rest, plain_};
+  return languages.all_of(both);
+}
+
+int64_t Wants::string_bytes(Lang rest) {
+  const int64_t shortest = languages.shortest(rest);
+  if (shortest <= 0 || languages.exhausted()) return shortest;
+  const int64_t plain = languages.shortest(plain_texts(rest));
+  return plain < 0 ? shortest * kEscapeBytes : std::min(plain, shortest * kEscapeBytes);
+}
+
+int64_t Wants::string_bytes(std::string_view text) {
+  int64_t n = 0;
+  for (const char c : text) {
+    const bool is_short = c == '"' || c == '\\' || (c >= '\b' && c <= '\r' && c != '\v');
+    n += is_short ? 2 : c >= 0 && c < ' ' ? kEscapeBytes : 1;
+  }
+  return n;
+}
+
 Lang Wants::any_number() {
   if (!has_any_number_) {
     Result<Lang> all = number_language(languages, {});

@@ -21,6 +21,8 @@
 
 namespace deepinfer::grammar {
 
+inline constexpr int64_t kEscapeBytes = 6;  // of one character that must be escaped, at most
+
 enum class ValueKind : uint8_t { kNull, kTrue, kFalse, kNumber, kString, kObject, kArray };
 inline constexpr size_t kNValueKinds = 7;
 
@@ -97,6 +99,12 @@ class Wants {
   /// Whether null, true or false will do; then `truth` gets the truth of the roots.
   bool literal(Want want, ValueKind kind, std::vector<uint8_t>& truth);
   bool is_any_number(Lang spellings);
+  /// Bytes of one of the texts of `rest`, or ends of texts, in a JSON string: without any escape, or with all that it may take.
+  int64_t string_bytes(Lang rest);
+  /// The same for one text.
+  static int64_t string_bytes(std::string_view text);
+  /// Those of the texts, or ends of texts, that need no escapes.
+  Lang plain_texts(Lang rest);
   /// Texts of strings that are valid under a formula over atoms.
   Bounds texts_of(Formula f) { return bounds_of(f, ValueKind::kString); }
 
@@ -126,7 +134,7 @@ class Wants {
   std::vector<Formula> expanded_;  // per node and kind
   std::array<std::vector<std::unique_ptr<ScalarPlan>>, 2> scalars_;
   std::array<std::unordered_map<Formula, Bounds>, 2> bounds_of_;
-  Lang any_number_ = kNothing;
+  Lang any_number_ = kNothing, plain_ = kNothing;
   bool has_any_number_ = false, overflown_ = false;
   int32_t depth_ = 0;
 };

@@ -243,6 +243,113 @@ void check(uint32_t features, uint32_t n_schemas, uint32_t first_seed, PropertyO
   EXPECT_GT(n_valid, 0);
 }
 
+/// A reachable state, a few random bytes behind the start.
+State random_state(Machine& machine, std::mt19937& random, std::string& text) {
+  State s = machine.start();
+  for (uint32_t n = random() % 24; n > 0 && !machine.complete(s); --n) {
+    std::vector<uint8_t> bytes;
+    for (const char c : std::string_view("\"\"\"{}[]::,,ab012tfnruls\\")) {
+      if (machine.step(s, static_cast<uint8_t>(c)) != kDead) bytes.push_back(static_cast<uint8_t>(c));
+    }
+    if (bytes.empty()) break;
+    text += static_cast<char>(bytes[random() % bytes.size()]);
+    s = machine.step(s, static_cast<uint8_t>(text.back()));
+  }
+  return s;
+}
+
+/// Follows the bytes that bring the end nearest. False: there is none although the text is not complete, or it took more of
+/// them than were told.
+bool goes_home(Machine& machine, State s, std::string& text) {
+  for (int64_t left = machine.distance(s); !machine.complete(s);) {
+    int64_t best = left;
+    State next = kDead;
+    int best_byte = 0;
+    for (int byte = 0; byte < 256; ++byte) {
+      const State to = machine.step(s, static_cast<uint8_t>(byte));
+      const int64_t distance = machine.distance(to);
+      if (to == kDead || distance < 0 || distance >= best) continue;
+      best = distance;
+      best_byte = byte;
+      next = to;
+    }
+    if (next == kDead) return false;
+    text += static_cast<char>(best_byte);
+    s = next;
+    left = best;
+  }
+  return true;
+}
+
+void check_home(uint32_t features, uint32_t n_schemas, uint32_t first_seed, PropertyOrder order, double lost_max) {
+  int n_ways = 0, n_lost = 0;
+  for (uint32_t seed = first_seed; seed < first_seed + n_schemas; ++seed) {
+    auto languages = std::make_unique<Languages>();
+    Languages& shared = *languages;
+    const Schema schema = SchemaMaker(shared, seed, features).make(3 + static_cast<int>(seed % 6));
+    SchemaEvaluator oracle(shared, schema);
+    SchemaOptions options;
+    options.order = order;
+    const auto machine = make_schema_machine(std::move(languages), schema, options);
+    std::mt19937 random(seed);
+    for (int i = 0; i < 8 && machine->start() != kDead; ++i) {
+      std::string text;
+      const State s = random_state(*machine, random, text);
+      const std::string begin = text;
+      ++n_ways;
+      if (!goes_home(*machine, s, text)) {
+        ++n_lost;
+        if (std::getenv("SHOW_STUCK") != nullptr) {
+          std::fprintf(stderr, "seed %u: %s lost at %s\n", seed, begin.c_str(), text.c_str());
+        }
+        continue;
+      }
+      ASSERT_LE(static_cast<int64_t>(text.size() - begin.size()), machine->distance(s))
+          << "seed " << seed << ": " << text;
+      const auto value = json::parse(text);
+      ASSERT_TRUE(value.ok()) << text;
+      ASSERT_TRUE(oracle.valid(value.value())) << "seed " << seed << ": " << text;
+    }
+  }
+  std::printf("%u schemas: %d ways home, %d lost\n", n_schemas, n_ways, n_lost);
+  EXPECT_GT(n_ways, 0);
+  EXPECT_LE(n_lost, lost_max * n_ways);
+}
+
+/// What is asked before changes no answer: each text alone, all in one order, and in the other one.
+void check_order_of_questions(uint32_t features, uint32_t n_schemas, uint32_t first_seed) {
+  for (uint32_t seed = first_seed; seed < first_seed + n_schemas; ++seed) {
+    const auto fresh = [&] {
+      auto languages = std::make_unique<Languages>();
+      Schema schema = SchemaMaker(*languages, seed, features).make(3 + static_cast<int>(seed % 6));
+      return make_schema_machine(std::move(languages), std::move(schema), {});
+    };
+    const auto distance_after = [](Machine& machine, const std::string& text) {
+      State s = machine.start();
+      for (const char c : text) s = machine.step(s, static_cast<uint8_t>(c));
+      return machine.distance(s);
+    };
+    const auto first = fresh();
+    std::mt19937 random(seed);
+    std::vector<std::string> texts;
+    std::vector<int64_t> distances;
+    for (int i = 0; i < 12 && first->start() != kDead; ++i) {
+      std::string text;
+      random_state(*first, random, text);
+      distances.push_back(distance_after(*first, text));
+      texts.push_back(std::move(text));
+    }
+    const auto last = fresh();
+    for (size_t i = texts.size(); i-- > 0;) {
+      ASSERT_EQ(distance_after(*last, texts[i]), distances[i]) << "seed " << seed << ": " << texts[i];
+      const auto alone = fresh();
+      if (i % 4 == 0) {
+        ASSERT_EQ(distance_after(*alone, texts[i]), distances[i]) << "seed " << seed << ": " << texts[i];
+      }
+    }
+  }
+}
+
 constexpr uint32_t kAll = kCombine | kNegate | kUnevaluated | kUnique | kContains | kCounts | kDependent;
 
 TEST(SchemaMachineRandom, PlainSchemas) { check(0, 150, 1, PropertyOrder::kAny, 0); }
@@ -254,6 +361,16 @@ TEST(SchemaMachineRandom, Dependents) { check(kDependent | kCombine, 150, 5000, 
 TEST(SchemaMachineRandom, Unevaluated) { check(kUnevaluated | kCombine, 200, 6000, PropertyOrder::kAny, 0.05); }
 TEST(SchemaMachineRandom, Everything) { check(kAll, 300, 7000, PropertyOrder::kAny, 0.05); }
 TEST(SchemaMachineRandom, EverythingInSchemaOrder) { check(kAll, 200, 8000, PropertyOrder::kSchema, 0.05); }
+
+TEST(SchemaMachineRandom, WaysHome) { check_home(kCombine | kNegate | kCounts, 500, 9000, PropertyOrder::kAny, 0.002); }
+TEST(SchemaMachineRandom, WaysHomeOfDependents) {
+  check_home(kDependent | kCombine, 500, 10000, PropertyOrder::kAny, 0);
+}
+TEST(SchemaMachineRandom, WaysHomeInSchemaOrder) {
+  check_home(kCombine | kNegate | kCounts | kContains, 500, 11000, PropertyOrder::kSchema, 0.003);
+}
+TEST(SchemaMachineRandom, WaysHomeOfEverything) { check_home(kAll, 500, 12000, PropertyOrder::kAny, 0.02); }
+TEST(SchemaMachineRandom, OrderOfQuestions) { check_order_of_questions(kAll, 300, 13000); }
 
 }  // namespace
 }  // namespace deepinfer::grammar

@@ -152,7 +152,7 @@ TEST(SchemaMachine, RequiredAndClosedObjects) {
   expect(schema, {R"({"a":1})", R"({"ab":"","a":1})", R"({"a":1,"ab":"x"})"},
          {"{}", R"({"ab":""})", R"({"a":""})", R"({"a":1,"a":2})", R"({"a":1,"b":2})", R"({"a":1,})"});
   const auto machine = machine_for(schema);
-  EXPECT_FALSE(alive(*machine, R"({"b)"));
+  EXPECT_FALSE(alive(*machine, R"({"b")"));
   EXPECT_FALSE(alive(*machine, R"({"a":1,"ab":"","a)"));
   EXPECT_FALSE(alive(*machine, R"({"a":1,"ab":"",)"));
 }
@@ -285,6 +285,85 @@ TEST(SchemaMachine, DistanceIsTheShortestWay) {
   int64_t last = machine->distance(machine->start());
   EXPECT_GT(last, 0);
   EXPECT_LE(last, 24);
+}
+
+/// Whether the bytes that bring the end nearest lead there.
+bool finds_home(Machine& machine, std::string_view begin) {
+  State s = state_after(machine, begin);
+  for (int64_t left = machine.distance(s); !machine.complete(s);) {
+    State next = kDead;
+    for (int byte = 0; byte < 256; ++byte) {
+      const State to = machine.step(s, static_cast<uint8_t>(byte));
+      const int64_t distance = machine.distance(to);
+      if (to == kDead || distance < 0 || distance >= left) continue;
+      left = distance;
+      next = to;
+    }
+    if (next == kDead) return false;
+    s = next;
+  }
+  return true;
+}
+
+TEST(SchemaMachine, DistanceIsOfAWayThatExists) {
+  struct Case {
+    std::string_view schema, begin;
+  };
+  const Case cases[] = {
+      // What a name that nobody declared asks for behind it.
+      {R"({"patternProperties":{"^a":{"type":"object","required":["message","more"]}},"additionalProperties":false})",
+       R"({"ab)"},
+      // Names that hold under a pattern with a line end only: those bytes need an escape.
+      {R"({"patternProperties":{"^.+$":{"type":"object","required":["description"]}}})", R"({"ab)"},
+      // A branch that asks for names, and the others must not hold.
+      {R"({"oneOf":[{"required":["a"]},{"required":["b"]},{"properties":{"c":{"type":"null"}}}]})", R"({"c":1,"d)"},
+      {R"({"oneOf":[{"required":["a","b"]},{"required":["b","c"]}],"maxProperties":3})", R"({"b":1,"x)"},
+      {R"({"not":{"propertyNames":{"not":{"const":"0"}}}})", R"({"name)"},
+      {R"({"type":"object","oneOf":[{"properties":{"x":{"properties":{"y":{"not":{}}},"required":["r"]}}},
+           {"properties":{"x":{"properties":{"r":{"not":{}}},"required":["y","z"]}}}],"required":["x"]})",
+       R"({"x":{"z":[)"},
+      // Items.
+      {R"({"type":"array","items":{"oneOf":[{"minItems":2},{"maxItems":3}]},"minItems":2})", R"([[1)"},
+      {R"({"type":"array","contains":{"type":"string"},"minContains":2,"not":{"minItems":4}})", R"([1)"},
+      // Two keywords that only together leave one way.
+      {R"({"allOf":[{"required":["aa"]},{"required":["bb"]},{"maxProperties":2}]})", R"({"aa")"},
+  };
+  for (const Case& c : cases) {
+    const auto machine = machine_for(c.schema);
+    ASSERT_NE(machine, nullptr);
+    ASSERT_NE(state_after(*machine, c.begin), kDead) << c.schema;
+    EXPECT_TRUE(finds_home(*machine, c.begin)) << c.schema << " behind " << c.begin;
+  }
+}
+
+TEST(SchemaMachine, DistanceIsTheSameWhateverWasAskedBefore) {
+  constexpr int kLevels = 300;
+  std::string schema = R"({"$ref":"#/$defs/0","$defs":{)", inner;
+  for (int i = 0; i < kLevels; ++i) {
+    schema += "\"" + std::to_string(i) + R"(":{"required":["a"],"type":"object","properties":{"a":{"$ref":"#/$defs/)" +
+              std::to_string(i + 1) + R"("}}},)";
+    if (i < kLevels / 2) inner += R"({"a":)";
+  }
+  schema += "\"" + std::to_string(kLevels) + R"(":{"const":0}}})";
+  const auto outer_first = machine_for(schema), inner_first = machine_for(schema);
+  const int64_t outer = outer_first->distance(outer_first->start());
+  const int64_t rest = inner_first->distance(state_after(*inner_first, inner));
+  EXPECT_EQ(inner_first->distance(inner_first->start()), outer);
+  EXPECT_EQ(outer_first->distance(state_after(*outer_first, inner)), rest);
+  EXPECT_GE(outer, 6 * kLevels + 1);
+  EXPECT_LE(outer, 7 * kLevels + 1);  // no comma in front of a first member
+}
+
+TEST(SchemaMachine, NoValueBehindWhichNothingMayCome) {
+  // The name counts for all three, no other name may come, and only numbers tell them apart.
+  expect(R"({"maxProperties":1,"oneOf":[{"patternProperties":{"a":{"maximum":20}}},
+             {"patternProperties":{"a":{"maximum":80}}},{"patternProperties":{"a":{"maximum":60}}}]})",
+         {R"({"a":70})"}, {});
+  const auto machine = machine_for(R"({"maxProperties":1,"oneOf":[{"patternProperties":{"a":{"maximum":20}}},
+             {"patternProperties":{"a":{"maximum":80}}},{"patternProperties":{"a":{"maximum":60}}}]})");
+  EXPECT_FALSE(alive(*machine, R"({"a":f)"));
+  EXPECT_FALSE(alive(*machine, R"({"a":")"));
+  EXPECT_FALSE(alive(*machine, R"({"b")"));
 }
 
 TEST(SchemaMachine, StringBodies) {
