@@ -112,6 +112,13 @@ class Machine {
   virtual uint32_t number_kind(State) { return 0; }
   /// A state in a JSON string of any text without limits, where every byte that stays inside the string leads back.
   virtual bool in_any_text(State) { return false; }
+  /// Behind a text without escapes and the closing quote, from where string_body() is. The state stands for that as far as
+  /// `reach` bytes behind the quote; -1: without end.
+  virtual State after_text(State from, std::string_view text, int32_t& reach) {
+    reach = -1;
+    const State inside = steps(from, text);
+    return inside == kDead ? kDead : step(inside, '"');
+  }
   /// The bytes that step() takes from here (more is allowed), where the machine knows them for less than 256 steps:
   /// only these are tried at the start of a walk.
   virtual std::optional<NextBytes> next_bytes(State) { return std::nullopt; }

@@ -336,17 +336,31 @@ bool SchemaMachine::item_possible(Frame frame) {
 State SchemaMachine::end_value(Frame frame, std::span<const uint8_t> truth, uint32_t capture) {
   Place next;
   if (frame == kOutside) return intern(next);
-  uint32_t value = 0;
-  if (frames_.compares_items(frame)) {
-    const std::optional<std::string> canonical = canonical_value(chain_text(frames_.mark(frame), capture));
-    if (!canonical) return kDead;
-    value = wants_.strings.intern(*canonical);
-  }
   next.phase = Phase::kAfterValue;
-  next.frame = frames_.end_value(frame, truth, value);
-  if (next.frame == kNoFrame || !frames_.can_go_on(next.frame)) return kDead;
+  next.frame = ended_frame(frame, truth, capture);
+  if (next.frame == kNoFrame) return kDead;
   next.capture = frames_.captures(frames_.parent(frame)) ? capture : 0;
   return intern(next);
+}
+
+/// The frame behind its value. Whether it can go on takes long to find out, and hangs on what the value was only where that
+/// is compared.
+Frame SchemaMachine::ended_frame(Frame frame, std::span<const uint8_t> truth, uint32_t capture) {
+  constexpr size_t kTruthMax = 31;
+  const auto living = [this](Frame f) { return f == kNoFrame || !frames_.can_go_on(f) ? kNoFrame : f; };
+  if (frames_.compares_items(frame)) {
+    const std::optional<std::string> canonical = canonical_value(chain_text(frames_.mark(frame), capture));
+    if (!canonical) return kNoFrame;
+    return living(frames_.end_value(frame, truth, wants_.strings.intern(*canonical)));
+  }
+  if (truth.size() > kTruthMax) return living(frames_.end_value(frame, truth, 0));
+  uint32_t bits = 1;
+  for (const uint8_t t : truth) bits = bits << 1 | t;
+  const uint64_t key = uint64_t{frame} << 32 | bits;
+  if (const auto found = ended_.find(key); found != ended_.end()) return found->second;
+  const Frame ended = living(frames_.end_value(frame, truth, 0));
+  ended_.emplace(key, ended);
+  return ended;
 }
 
 State SchemaMachine::literal(const Place& p, uint8_t byte, uint32_t capture) {
@@ -510,7 +524,8 @@ std::optional<NextBytes> SchemaMachine::next_bytes(State state) {
 int64_t SchemaMachine::n_bytes() const {
   return n_bytes_ + wants_.n_bytes() + frames_.n_bytes() + states_.n_bytes() + texts_.n_bytes() + chain_.n_bytes() +
          steps_.n_bytes() +
-         static_cast<int64_t>(after_names_.size() * 40 + characters_.size() * 120 + sizeof(SchemaMachine));
+         static_cast<int64_t>((after_names_.size() + ended_.size()) * 40 + characters_.size() * 120 +
+                              sizeof(SchemaMachine));
 }
 
 std::variant<std::unique_ptr<Machine>, Refusal> build_schema_machine(std::unique_ptr<Languages> languages,

@@ -30,6 +30,7 @@ class SchemaMachine final : public Machine {
   std::optional<NumberBody> number_body(State state) override;
   uint32_t number_kind(State state) override;
   bool in_any_text(State state) override;
+  State after_text(State from, std::string_view text, int32_t& reach) override;
   std::optional<TextList> text_list(State state) override;
   bool visit_texts(State state, TextVisitor& visitor) override;
   std::optional<NextBytes> next_bytes(State state) override;
@@ -100,6 +101,7 @@ class SchemaMachine final : public Machine {
   State close(const Place& p, uint32_t capture);
   State comma(const Place& p, uint32_t capture);
   State end_value(Frame frame, std::span<const uint8_t> truth, uint32_t capture);
+  Frame ended_frame(Frame frame, std::span<const uint8_t> truth, uint32_t capture);
   State literal(const Place& p, uint8_t byte, uint32_t capture);
   State number(const Place& p, uint8_t byte, uint32_t capture);
   uint32_t text_of(const ScalarPlan& plan);
@@ -119,6 +121,8 @@ class SchemaMachine final : public Machine {
   State hex_digit(Place p, uint32_t digit);
   State begin_key(const Place& p, uint32_t capture);
   State end_key(const Place& p, uint32_t capture);
+  [[nodiscard]] bool is_other_name(const Place& p) const;
+  [[nodiscard]] std::vector<uint32_t> matched_patterns(const Place& p, const NameSet& set) const;
   State end_string(const Place& p, uint32_t capture);
   /// One byte of decoded text; false: nothing goes on like that.
   bool feed(Place& p, uint8_t byte);
@@ -164,6 +168,8 @@ class SchemaMachine final : public Machine {
   StepTable steps_;
   Want root_want_ = kNoValue;
   State start_ = kDead;
+  std::unordered_map<uint64_t, Frame>
+      ended_;  // (frame, truth of the roots) -> ended_frame(), where values are not compared
   std::unordered_map<uint64_t, ScalarPlan> plans_without_;  // (list, want, kind): without values used before
   std::unordered_map<Want, NextBytes> first_bytes_;         // of values
   std::unordered_map<uint64_t, State> after_names_;         // (frame, class): behind names that nobody declared

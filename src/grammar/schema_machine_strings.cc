@@ -264,25 +264,61 @@ std::string SchemaMachine::key_text(const Place& p) const {
 
 State SchemaMachine::end_key(const Place& p, uint32_t capture) {
   const auto words = texts_.at(p.text);
-  const bool named = words[0] == kNamed;
   Place next;
   next.phase = Phase::kAfterKey;
   next.capture = capture;
   const NameSet& set = *frames_.names(p.frame);
-  if (named && set.table->names[words[1]].size() == words[3]) {
+  if (!is_other_name(p)) {
     next.frame = frames_.begin_member(p.frame, words[1], 0);
     return next.frame == kNoFrame ? kDead : intern(next);
   }
-  const size_t at_others = named ? 4 : 1;
+  const size_t at_others = words[0] == kNamed ? 4 : 1;
   if (!languages_->accepts_empty(words[at_others])) return kDead;
-  std::vector<uint32_t> patterns = set.patterns;
-  if (!set.one_class) patterns.clear();
-  for (size_t i = at_others + 1; i < words.size(); ++i) {
-    if (languages_->accepts_empty(words[i])) patterns.push_back(static_cast<uint32_t>(i - at_others - 1));
-  }
+  const std::vector<uint32_t> patterns = matched_patterns(p, set);
   const uint32_t name = set.remember ? wants_.strings.intern(key_text(p)) : kForgotten;
   next.frame = frames_.begin_member(p.frame, frames_.class_of_others(p.frame, patterns), name);
   return next.frame == kNoFrame ? kDead : intern(next);
+}
+
+/// A name that ends here is none of the table's.
+bool SchemaMachine::is_other_name(const Place& p) const {
+  const auto words = texts_.at(p.text);
+  return words[0] != kNamed || const_cast<Frames&>(frames_).names(p.frame)->table->names[words[1]].size() != words[3];
+}
+
+/// Of a name that ends here and is none of the table's.
+std::vector<uint32_t> SchemaMachine::matched_patterns(const Place& p, const NameSet& set) const {
+  const auto words = texts_.at(p.text);
+  std::vector<uint32_t> patterns;
+  if (set.one_class) patterns = set.patterns;
+  const size_t at_others = words[0] == kNamed ? 4 : 1;
+  for (size_t i = at_others + 1; i < words.size(); ++i) {
+    if (languages_->accepts_empty(words[i])) patterns.push_back(static_cast<uint32_t>(i - at_others - 1));
+  }
+  return patterns;
+}
+
+State SchemaMachine::after_text(State from, std::string_view text, int32_t& reach) {
+  reach = -1;
+  if (from == kDead) return kDead;
+  Place p = place(from);
+  const std::optional<size_t> n_raw = feed_raw(p, text);
+  if (!n_raw || *n_raw < text.size() || p.aux != 0 || !failure().empty()) return kDead;
+  const uint32_t capture = frames_.captures(p.frame) ? extended(p.capture, '"') : 0;
+  State after = kDead;
+  if (p.phase == Phase::kString) {
+    after = p.min_left > 0 ? kDead : end_string(p, capture);
+  } else if (const NameSet& set = *frames_.names(p.frame); is_other_name(p) && set.remember && capture == 0) {
+    // Which name it was will not be seen before another one ends.
+    const auto words = texts_.at(p.text);
+    if (!languages_->accepts_empty(words[words[0] == kNamed ? 4 : 1])) return kDead;
+    if (frames_.lists(frames_.list(p.frame), wants_.strings.intern(key_text(p)))) return kDead;
+    reach = has_one_text(set.others) ? 2 : 4;
+    after = after_other_name(p.frame, set, matched_patterns(p, set));
+  } else {
+    after = end_key(p, capture);
+  }
+  return failure().empty() ? after : kDead;
 }
 
 // ---- escapes ----

@@ -12,6 +12,7 @@ namespace deepinfer::grammar {
 namespace {
 
 constexpr size_t kIdsKept = 2048;
+constexpr size_t kClosingsAsked = 8;
 constexpr size_t kKindsReachedMax = 64;
 constexpr size_t kKindStepsMax = 4096;
 constexpr int32_t kFewNodesMax = 256;
@@ -54,7 +55,7 @@ Mask StringMasks::mask(State state, const StringBody& body) {
     find_closings(state, body, inside, closings);
     keep_allowed(state, body, closings);
   } else {
-    closings_by_bytes(state, closings);
+    closings_by_text(state, body, inside, closings);
   }
 
   Other* const other = inside.any == nullptr ? &others_[inside.other] : nullptr;
@@ -99,12 +100,7 @@ std::optional<Mask> StringMasks::texts_mask(State state, const TextList& list) {
          token = vocabulary_.same_bytes(token))
       ids_.push_back(token);
   Closings closings(static_cast<size_t>(strings_.n_closing_words));
-  for (const std::string_view text : texts->ended) {
-    const State inside = step(state, text);
-    const Closings& allowed = allowed_after(inside == kDead ? kDead : walk_.machine().step(inside, '"'));
-    const Closings& set = strings_.of_text.at(text);
-    for (size_t i = 0; i < closings.size(); ++i) closings[i] |= set[i] & allowed[i];
-  }
+  for (const std::string_view text : texts->ended) take_closings_of(state, text, closings);
   for (const int32_t closing : texts->closings_to_ask) ask(state, closing, closings);
   const size_t n_inside = ids_.size();
   take_closings(closings);
@@ -622,10 +618,8 @@ void StringMasks::make_exceptions(State state, const StringBody& body, Closings&
     sets.push_back(&found->second);
   }
   for (size_t n = 0; n < sets.size(); ++n) {  // body.except is no longer looked at: the machine is asked
-    const State inside = step(state, texts[n]);
-    const Closings& allowed = allowed_after(inside == kDead ? kDead : walk_.machine().step(inside, '"'));
-    for (size_t i = 0; i < closings.size(); ++i)
-      closings[i] = (closings[i] & ~(*sets[n])[i]) | ((*sets[n])[i] & allowed[i]);
+    for (size_t i = 0; i < closings.size(); ++i) closings[i] &= ~(*sets[n])[i];
+    take_closings_of(state, texts[n], closings);
   }
   if (strings_.escaped_trie.size() == 1) return;
   for (int32_t closing = 0; closing < static_cast<int32_t>(strings_.closings.size()); ++closing)
@@ -640,14 +634,50 @@ void StringMasks::ask(State state, int32_t closing, Closings& closings) {
   step(state, vocabulary_.bytes(token)) == kDead ? clear_bit(closings, closing) : set_bit(closings, closing);
 }
 
-void StringMasks::closings_by_bytes(State state, Closings& out) {
+/// Where the quote leads elsewhere after some texts, or nowhere: each text by itself.
+void StringMasks::closings_by_text(State state, const StringBody& body, const Inside& inside, Closings& out) {
+  Closings may = strings_.plain;
+  if (!body.any_text && walk_.machine().has_kinds()) may = plain_closings(inside.kind);
+  for (const auto& [text, set] : strings_.of_text) {
+    const bool any =
+        std::ranges::any_of(set, [&, i = size_t{0}](MaskWord word) mutable { return (word & may[i++]) != 0; });
+    if (any) take_closings_of(state, text, out);
+  }
+  if (strings_.escaped_trie.size() == 1) return;
   walk_.begin();
   walk_.walk(
-      strings_.closing_trie, 1, strings_.closing_trie[0].next, state, [](uint32_t, const TrieNode&) { return true; },
+      strings_.escaped_trie, 1, strings_.escaped_trie[0].next, state, [](uint32_t, const TrieNode&) { return true; },
       [&](uint32_t, const TrieNode& node) {
         if (node.token >= 0) set_bit(out, node.token);
         return true;
       });
+}
+
+/// Adds the closings with this text before the quote that may come.
+void StringMasks::take_closings_of(State state, std::string_view text, Closings& out) {
+  int32_t reach = -1;
+  const State after = walk_.machine().after_text(state, text, reach);
+  if (after == kDead) return;
+  const Closings& set = strings_.of_text.at(text);
+  // All suffixes are a walk of 10 us; most texts stand before a few of them only.
+  size_t n_closings = 0;
+  for (const MaskWord word : set) n_closings += static_cast<size_t>(std::popcount(word));
+  const bool is_walked = n_closings > kClosingsAsked || after_.contains(after);
+  if (is_walked) {
+    const Closings& allowed = allowed_after(after);
+    for (size_t i = 0; i < out.size(); ++i) out[i] |= set[i] & allowed[i];
+  }
+  if (is_walked && (reach < 0 || reach >= strings_.suffix_bytes_max)) return;
+  for_each_bit(set, [&](int32_t closing) {
+    const Closing& token = strings_.closings[static_cast<size_t>(closing)];
+    if (reach >= 0 && token.suffix_bytes > reach) {
+      ask(state, closing, out);
+    } else if (!is_walked) {
+      const std::string_view bytes = vocabulary_.bytes(token.token);
+      if (step(after, bytes.substr(bytes.size() - static_cast<size_t>(token.suffix_bytes))) != kDead)
+        set_bit(out, closing);
+    }
+  });
 }
 
 const StringMasks::Closings& StringMasks::allowed_after(State after) {

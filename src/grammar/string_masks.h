@@ -147,7 +147,8 @@ class StringMasks {
   void make_exceptions(State state, const StringBody& body, Closings& closings);
   State step(State state, std::string_view bytes);
   void ask(State state, int32_t closing, Closings& closings);
-  void closings_by_bytes(State state, Closings& out);
+  void closings_by_text(State state, const StringBody& body, const Inside& inside, Closings& out);
+  void take_closings_of(State state, std::string_view text, Closings& out);
   const Closings& allowed_after(State after);
   uint32_t number_of(const Closings& closings);
 
