@@ -16,7 +16,7 @@ constexpr uint32_t kNamed = 0, kFree = 1;
 // Behind nothing of a name that will be remembered; the first of chain_ behind kUnknownText.
 constexpr int32_t kStartOfName = 2;
 
-// Kind of a value that may be any text of some length, and of a name that may be any text. In a name every escape may follow
+// Kind of a value that may be any text up to some length, and of a name that may be any text. In a name every escape may follow
 // as soon as it is no declared one.
 constexpr uint32_t kAnyTextFewEscapes = ~0u, kAnyNameFewEscapes = ~1u;
 
@@ -572,7 +572,11 @@ void SchemaMachine::tell_kind(StringBody& body, bool every_escape) {
     body.takes_all = languages_->takes_every_text(body.kind);
     const std::optional<Languages::Counted> counted = languages_->counted(body.kind);
     if (counted && counted->body == kAnyText) {
-      body.kind = every_escape ? kAnyText : kAnyTextFewEscapes;
+      if (every_escape) {
+        body.kind = kAnyText;
+      } else if (counted->max >= 0) {  // else it is any text with every escape when it is long enough
+        body.kind = kAnyTextFewEscapes;
+      }
       body.any_text = true;
       body.min_left = counted->min;
       body.max_left = counted->max;

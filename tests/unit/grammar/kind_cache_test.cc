@@ -56,8 +56,8 @@ constexpr int32_t kEnd = 0;
 /// Words, blanks, characters of all lengths, cut ones, what is no character, quotes, escapes, and equal tokens.
 const std::vector<std::string>& words() {
   static const std::vector<std::string> kWords = [] {
-    std::vector<std::string> all = {"",       "\"",     "\"}",   "\",\"", "a\"",  "7\"",  "{\"",
-                                    "a\":\"", "b\":\"", "\":\"", "\\n",   "\\\"", "a\\n", "\\u00"};
+    std::vector<std::string> all = {"",       "\"",    "\"}", "\",\"", "a\"",  "7\"",  "{\"",  "a\":\"",
+                                    "b\":\"", "\":\"", "\\n", "\\\"",  "a\\n", "z\\/", "\\u00"};
     for (int byte = 0x20; byte < 0x100; ++byte) all.emplace_back(1, static_cast<char>(byte));
     const std::vector<std::string> pieces = {"a",      "b",      "g",      "z", "A",          "Z",      "0",
                                              "7",      " ",      ".",      "-", "\u00E9",     "\u00A0", "\u3000",
@@ -202,6 +202,25 @@ TEST(KindCache, GrammarsShareAPatternHoweverItIsSpelled) {
   EXPECT_GT(shared->kinds().stats().n_kept, n_kept);
 }
 
+TEST(KindCache, LeastAndLargestLengthsDoNotShareEscapes) {
+  // Behind the pattern anything may follow; when it is long enough, with escapes that are not needed.
+  std::vector<std::string> limits = {R"("minLength":2)", R"("maxLength":90)", R"("minLength":4)",
+                                     R"("minLength":3,"maxLength":90)"};
+  for (int order = 0; order < 2; ++order) {
+    const auto shared = vocabulary();
+    for (const std::string& limit : limits) {
+      SCOPED_TRACE(limit);
+      Matcher matcher(grammar(shared, schema_of(R"({"type":"string","pattern":"^a",)" + limit + "}")));
+      for (const char* bytes : {"{", "\"", "a", "\"", ":", "\"", "a"}) {
+        const auto token = std::find(words().begin() + 1, words().end(), bytes) - words().begin();
+        ASSERT_TRUE(matcher.advance(static_cast<int32_t>(token)));
+      }
+      EXPECT_EQ(allowed(matcher), taken(matcher));
+    }
+    std::reverse(limits.begin(), limits.end());
+  }
+}
+
 TEST(KindCache, MachinesThatEscapeOtherwiseDoNotShare) {
   const std::string schema = schema_of(R"({"type":"string","pattern":"^[a\\n]*$"})");
   for (const bool any_first : {true, false}) {
@@ -217,8 +236,10 @@ TEST(KindCache, BytesOfAGrammarDoNotHangOnWhatIsShared) {
   const auto shared = vocabulary(), none = vocabulary(0);
   const std::string schema = schemas()[7];
   const auto a = grammar(shared, schema), b = grammar(none, schema);
-  (void)walk(a, false);
-  (void)walk(b, false);
+  for (int i = 0; i < 4; ++i) {  // bytes are looked at now and then
+    (void)walk(a, false);
+    (void)walk(b, false);
+  }
   EXPECT_EQ(a->n_bytes(), b->n_bytes());  // else its budget would hang on what others asked
   EXPECT_GT(shared->n_bytes(), none->n_bytes());
 }
@@ -240,7 +261,7 @@ TEST(KindCache, ThreadsShare) {
       });
     threads.clear();
     EXPECT_EQ(n_wrong, 0);
-    EXPECT_GT(shared->kinds().stats().n_hits, 0);
+    if (n_bytes_max == KindCache::kBytesMax) EXPECT_GT(shared->kinds().stats().n_hits, 0);
   }
 }
 
