@@ -19,6 +19,12 @@ namespace deepinfer::grammar {
 using State = uint32_t;
 inline constexpr State kDead = 0;
 
+/// How far behind a closing quote a state stands for another one.
+struct Reach {
+  int32_t n_bytes = -1;  // 4 covers `:1,"`; -1: without end
+  bool brackets = true;  // false: up to a closing bracket only
+};
+
 /// A state inside the characters of a JSON string, after the opening quote and between two characters. Nothing but what
 /// RFC 8259 allows may follow, and surrogate escapes in pairs only (after the first half is not between characters); the
 /// machine may allow less, such as fewer escapes.
@@ -30,9 +36,9 @@ struct StringBody {
   int32_t min_left;  // characters (code points) still needed before the closing quote
   int32_t max_left;  // characters still allowed; -1: any number
   State after;       // where the closing quote leads; the same for all bytes of this string
-  /// Names of members: `after` stands for the other states that a closing quote leads to as far as this many bytes
-  /// behind the quote (4 covers `:1,"`). -1: without end.
-  int32_t reach = -1;
+  /// Names of members, and strings that will be compared: `after` stands for the other states that a closing quote leads to
+  /// so far.
+  Reach reach;
   /// False: the closing quote leads elsewhere, or nowhere, after some characters. `after` is not used; what may follow the
   /// quote is asked byte by byte, which takes long.
   bool same_after = true;
@@ -112,10 +118,9 @@ class Machine {
   virtual uint32_t number_kind(State) { return 0; }
   /// A state in a JSON string of any text without limits, where every byte that stays inside the string leads back.
   virtual bool in_any_text(State) { return false; }
-  /// Behind a text without escapes and the closing quote, from where string_body() is. The state stands for that as far as
-  /// `reach` bytes behind the quote; -1: without end.
-  virtual State after_text(State from, std::string_view text, int32_t& reach) {
-    reach = -1;
+  /// Behind a text without escapes and the closing quote, from where string_body() is; stands for that state as far as `reach`.
+  virtual State after_text(State from, std::string_view text, Reach& reach) {
+    reach = {};
     const State inside = steps(from, text);
     return inside == kDead ? kDead : step(inside, '"');
   }

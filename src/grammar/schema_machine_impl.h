@@ -30,7 +30,7 @@ class SchemaMachine final : public Machine {
   std::optional<NumberBody> number_body(State state) override;
   uint32_t number_kind(State state) override;
   bool in_any_text(State state) override;
-  State after_text(State from, std::string_view text, int32_t& reach) override;
+  State after_text(State from, std::string_view text, Reach& reach) override;
   std::optional<TextList> text_list(State state) override;
   bool visit_texts(State state, TextVisitor& visitor) override;
   std::optional<NextBytes> next_bytes(State state) override;

@@ -298,22 +298,29 @@ std::vector<uint32_t> SchemaMachine::matched_patterns(const Place& p, const Name
   return patterns;
 }
 
-State SchemaMachine::after_text(State from, std::string_view text, int32_t& reach) {
-  reach = -1;
+State SchemaMachine::after_text(State from, std::string_view text, Reach& reach) {
+  reach = {};
   if (from == kDead) return kDead;
   Place p = place(from);
   const std::optional<size_t> n_raw = feed_raw(p, text);
   if (!n_raw || *n_raw < text.size() || p.aux != 0 || !failure().empty()) return kDead;
-  const uint32_t capture = frames_.captures(p.frame) ? extended(p.capture, '"') : 0;
+  uint32_t capture = 0;
+  if (frames_.compares_items(p.frame)) {
+    capture = extended(p.capture, '"');
+  } else if (frames_.captures(p.frame)) {
+    capture = kUnknownText;  // seen when what it is in ends
+    reach.brackets = false;
+  }
   State after = kDead;
   if (p.phase == Phase::kString) {
     after = p.min_left > 0 ? kDead : end_string(p, capture);
-  } else if (const NameSet& set = *frames_.names(p.frame); is_other_name(p) && set.remember && capture == 0) {
+  } else if (const NameSet& set = *frames_.names(p.frame);
+             is_other_name(p) && set.remember && !frames_.captures(p.frame)) {
     // Which name it was will not be seen before another one ends.
     const auto words = texts_.at(p.text);
     if (!languages_->accepts_empty(words[words[0] == kNamed ? 4 : 1])) return kDead;
     if (frames_.lists(frames_.list(p.frame), wants_.strings.intern(key_text(p)))) return kDead;
-    reach = has_one_text(set.others) ? 2 : 4;
+    reach.n_bytes = has_one_text(set.others) ? 2 : 4;
     after = after_other_name(p.frame, set, matched_patterns(p, set));
   } else {
     after = end_key(p, capture);
@@ -612,7 +619,10 @@ StringBody SchemaMachine::value_body(const Place& p) {
   if (!body.same_after) return body;
   std::vector<uint8_t> truth;
   truth_of(wants_.scalar(want_at(p.frame), ValueKind::kString), langs, truth);
-  if (frames_.captures(p.frame)) {
+  if (frames_.captures(p.frame) && !frames_.compares_items(p.frame)) {
+    body.after = end_value(p.frame, truth, kUnknownText);
+    body.reach.brackets = false;
+  } else if (frames_.captures(p.frame)) {
     compared_body(p, truth, body);
   } else {
     body.after = end_value(p.frame, truth, 0);
@@ -620,7 +630,7 @@ StringBody SchemaMachine::value_body(const Place& p) {
   return body;
 }
 
-/// A string that is compared with others, or is in something that is: what follows the quote hangs on all of the text.
+/// A string that is compared with others: what follows the quote hangs on all of the text.
 void SchemaMachine::compared_body(const Place& p, std::span<const uint8_t> truth, StringBody& body) {
   body.same_after =
       frames_.compares_items(p.frame) && !frames_.captures(frames_.parent(p.frame)) && frames_.must_differ(p.frame);
@@ -634,7 +644,7 @@ void SchemaMachine::compared_body(const Place& p, std::span<const uint8_t> truth
   body.after = intern(next);
   // A comma and a quote: no other item has ended. But with this text the last one may have been used up.
   const Frame item = frames_.begin_item(next.frame, 0);
-  body.reach = item != kNoFrame && may_be_used_up(item) ? 0 : 2;
+  body.reach.n_bytes = item != kNoFrame && may_be_used_up(item) ? 0 : 2;
 }
 
 /// Whether one more value that is not known yet can decide if another item is possible.
@@ -701,7 +711,7 @@ std::optional<StringBody> SchemaMachine::key_body(const Place& p) {
   if (set.remember) {
     add_used(p.frame, key_text(p), 0, body.except);
     // `:1,"`: no other name has ended. But this may be the last one of those that are free.
-    body.reach = has_one_text(set.others) ? 2 : 4;
+    body.reach.n_bytes = has_one_text(set.others) ? 2 : 4;
   }
   body.after = after_other_name(p.frame, set, patterns);
   return body;

@@ -599,9 +599,9 @@ void StringMasks::keep_allowed(State state, const StringBody& body, Closings& cl
   const Closings& allowed = allowed_after(body.after);
   const Closings before = closings;
   for (size_t i = 0; i < closings.size(); ++i) closings[i] &= allowed[i];
-  if (body.reach >= 0 && body.reach < strings_.suffix_bytes_max) {
+  if (is_bounded(body.reach)) {
     for_each_bit(before, [&](int32_t closing) {
-      if (strings_.closings[static_cast<size_t>(closing)].suffix_bytes > body.reach) ask(state, closing, closings);
+      if (is_beyond(closing, body.reach)) ask(state, closing, closings);
     });
   }
   if (!body.except.empty()) make_exceptions(state, body, closings);
@@ -653,9 +653,19 @@ void StringMasks::closings_by_text(State state, const StringBody& body, const In
       });
 }
 
+/// Some closings may be beyond the reach.
+bool StringMasks::is_bounded(const Reach& reach) const {
+  return !reach.brackets || (reach.n_bytes >= 0 && reach.n_bytes < strings_.suffix_bytes_max);
+}
+
+bool StringMasks::is_beyond(int32_t closing, const Reach& reach) const {
+  const Closing& token = strings_.closings[static_cast<size_t>(closing)];
+  return (reach.n_bytes >= 0 && token.suffix_bytes > reach.n_bytes) || (!reach.brackets && token.has_bracket);
+}
+
 /// Adds the closings with this text before the quote that may come.
 void StringMasks::take_closings_of(State state, std::string_view text, Closings& out) {
-  int32_t reach = -1;
+  Reach reach;
   const State after = walk_.machine().after_text(state, text, reach);
   if (after == kDead) return;
   const Closings& set = strings_.of_text.at(text);
@@ -667,10 +677,10 @@ void StringMasks::take_closings_of(State state, std::string_view text, Closings&
     const Closings& allowed = allowed_after(after);
     for (size_t i = 0; i < out.size(); ++i) out[i] |= set[i] & allowed[i];
   }
-  if (is_walked && (reach < 0 || reach >= strings_.suffix_bytes_max)) return;
+  if (is_walked && !is_bounded(reach)) return;
   for_each_bit(set, [&](int32_t closing) {
     const Closing& token = strings_.closings[static_cast<size_t>(closing)];
-    if (reach >= 0 && token.suffix_bytes > reach) {
+    if (is_beyond(closing, reach)) {
       ask(state, closing, out);
     } else if (!is_walked) {
       const std::string_view bytes = vocabulary_.bytes(token.token);

@@ -148,6 +148,8 @@ class StringMasks {
   State step(State state, std::string_view bytes);
   void ask(State state, int32_t closing, Closings& closings);
   void closings_by_text(State state, const StringBody& body, const Inside& inside, Closings& out);
+  [[nodiscard]] bool is_bounded(const Reach& reach) const;
+  [[nodiscard]] bool is_beyond(int32_t closing, const Reach& reach) const;
   void take_closings_of(State state, std::string_view text, Closings& out);
   const Closings& allowed_after(State after);
   uint32_t number_of(const Closings& closings);

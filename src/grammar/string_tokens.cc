@@ -176,7 +176,8 @@ void make_closings(std::vector<Closer> closers, StringTokens& out) {
     const auto index = static_cast<int32_t>(out.closings.size());
     const auto suffix = std::lower_bound(suffixes.begin(), suffixes.end(), closer.suffix) - suffixes.begin();
     const auto n_bytes = static_cast<int32_t>(closer.suffix.size());
-    out.closings.push_back({closer.entry.value, static_cast<int32_t>(suffix), closer.n_chars, n_bytes});
+    out.closings.push_back({closer.entry.value, static_cast<int32_t>(suffix), closer.n_chars, n_bytes,
+                            closer.suffix.find_first_of("}]") != std::string_view::npos});
     if (!closer.escaped) {
       const std::string_view text = closer.entry.bytes.substr(0, closer.entry.bytes.size() - closer.suffix.size() - 1);
       set_bit(out.plain, 0, index);

@@ -68,6 +68,7 @@ struct Closing {
   int32_t suffix;   // number of what stands behind the quote
   int32_t n_chars;  // before the quote
   int32_t suffix_bytes;
+  bool has_bracket;  // a closing one, in the suffix
 };
 
 /// A token with an escape, decoded: the text of its characters, and the escape that it ends in, if any.

@@ -418,7 +418,7 @@ inline std::optional<StringBody> Json::string_body(State state) {
   after.seen = p.seen;
   if (p.is_name && rules_.unique_names) {
     after.seen += '\n' + p.name + '\r';
-    body.reach = 4;
+    body.reach.n_bytes = 4;
     if (rules_.tells_exceptions) {
       name_ = p.seen.substr(p.seen.rfind('\t') + 1);
       for (size_t at = 0; (at = name_.find('\n' + p.name, at)) != std::string::npos; ++at) {
