@@ -29,6 +29,7 @@ class Fuel {
     }
     return left_ >= 0;
   }
+  [[nodiscard]] int64_t n_left() const { return left_; }
   [[nodiscard]] bool empty() const { return left_ < 0; }
 
  private:

@@ -73,6 +73,9 @@ Built build_schema(std::string_view source, const SchemaOptions& options, const 
   languages.set_fuel(nullptr);
   if (languages.exhausted() || fuel.empty() || !built.machine->failure().empty())
     return refused("#", "", too_much("the schema", limits));
+  if (is_nothing && !built.machine->knows_all())
+    return refused("#", "patternProperties",
+                   "more than 6 patterns decide about a name, and no value was found to be valid");
   if (is_nothing) return nothing_valid("#", "", "no value is valid under the schema");
   return built;
 }

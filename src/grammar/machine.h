@@ -165,6 +165,8 @@ class Machine {
   };
   virtual std::optional<KindName> kind_name(uint32_t) { return std::nullopt; }
 
+  /// False: some of what is valid may have been left out, so that "nothing" may not be all.
+  [[nodiscard]] virtual bool knows_all() const { return true; }
   /// Memory of all states, bytes.
   [[nodiscard]] virtual int64_t n_bytes() const = 0;
 

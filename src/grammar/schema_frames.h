@@ -159,6 +159,13 @@ class Frames {
   /// It may end here, or a member or item may come.
   bool can_go_on(Frame f);
 
+  /// False: some names were not tried, because too many patterns decide about them.
+  [[nodiscard]] bool tried_all() const { return tried_all_; }
+
+  /// Finds out ahead what every such value asks, and appends the wants of what may be in it. Nothing where that hangs on what
+  /// comes before.
+  void prepare(Want want, ValueKind kind, std::vector<Want>& inside);
+
   /// kNever if there is no such value, and less if there may be one.
   int64_t value_cost(Want want);
   int64_t value_cost(Want want, ValueKind kind);
@@ -199,7 +206,7 @@ class Frames {
   static constexpr Want kUnknownWant = ~0u;
   static constexpr uint32_t kNoClass = ~0u;
   static constexpr int32_t kUntainted = 1 << 20;
-  static constexpr size_t kPatternsExact = 4;  // combinations of more patterns are not told apart ahead
+  static constexpr size_t kPatternsExact = 6;  // combinations of more patterns are not told apart ahead
   using Words = std::vector<uint32_t>;
   using View = std::span<const uint32_t>;
 
@@ -230,6 +237,7 @@ class Frames {
   Formula root_formula(NodeId node, std::vector<NodeId>& roots);
   bool note_name(Words& w, uint32_t name_class, uint32_t other);
   Want test_member(View v, uint32_t name_class);
+  void find_possible_names(ContainerPlan& p);
   void offer_plain(View v, std::vector<uint32_t>& offered);
   void find_others(View v, NameSet& set);
   Lang names_of_classes(const MemberTable& table, uint64_t allowed, bool exact);
@@ -295,6 +303,7 @@ class Frames {
 
   Wants& wants_;
   Formulas& formulas_;
+  bool tried_all_ = true;
   TupleTable frames_, lists_, table_keys_;
   std::vector<std::unique_ptr<ContainerPlan>> plans_;
   std::vector<uint32_t> plan_of_want_[2];  // + 1, 0: not yet

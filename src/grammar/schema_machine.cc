@@ -1,6 +1,7 @@
 #include "grammar/schema_machine.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "grammar/schema_machine_impl.h"
 #include "grammar/schema_unique.h"
@@ -43,6 +44,25 @@ SchemaMachine::SchemaMachine(std::unique_ptr<Languages> languages, Schema schema
     const bool any = std::any_of(kFirstBytes.begin(), kFirstBytes.end(),
                                  [this](char c) { return step(start_, static_cast<uint8_t>(c)) != kDead; });
     if (!any) start_ = kDead;
+    if (any) prepare();
+  }
+}
+
+/// Answers ahead what nearly every text asks of the values near the root, so that it is a part of the compilation and not of
+/// masks. Does no work that grows with more than the schema.
+void SchemaMachine::prepare() {
+  constexpr size_t kWantsMax = 128;
+  constexpr int64_t kStepsMax = 20'000;
+  const Fuel* const fuel = languages_->fuel();
+  const int64_t n_left_min = fuel == nullptr ? 0 : fuel->n_left() - kStepsMax;
+  std::vector<Want> wants{root_want_};
+  std::unordered_set<Want> seen;
+  for (size_t i = 0; i < wants.size() && seen.size() < kWantsMax; ++i) {
+    const Want want = wants[i];
+    if (fuel != nullptr && fuel->n_left() < n_left_min) return;
+    if (!seen.insert(want).second || !wants_.is_simple(want)) continue;
+    first_bytes(want);
+    for (const ValueKind kind : {ValueKind::kObject, ValueKind::kArray}) frames_.prepare(want, kind, wants);
   }
 }
 

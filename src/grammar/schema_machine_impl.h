@@ -49,6 +49,7 @@ class SchemaMachine final : public Machine {
   State kind_state(uint32_t kind) override;
   int32_t chars_left(State state) override;
   std::optional<KindName> kind_name(uint32_t kind) override;
+  [[nodiscard]] bool knows_all() const override { return frames_.tried_all(); }
   [[nodiscard]] int64_t n_bytes() const override;
   void set_fuel(Fuel* fuel) override {
     languages_->set_fuel(fuel);
@@ -107,6 +108,7 @@ class SchemaMachine final : public Machine {
   uint32_t text_of(const ScalarPlan& plan);
   State begin_scalar(const Place& p, ValueKind kind, uint32_t capture);
   [[nodiscard]] Want want_at(Frame frame) const { return frame == kOutside ? root_want_ : frames_.child_want(frame); }
+  void prepare();
   const NextBytes& first_bytes(Want want);
   bool literal_allowed(Frame frame, ValueKind kind);
   const ScalarPlan& plan_at(Frame frame, ValueKind kind);

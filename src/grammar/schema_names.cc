@@ -81,18 +81,36 @@ Want Frames::test_member(View v, uint32_t name_class) {
   return without_dead_ends(w, name_class, want, true);
 }
 
+/// Precondition: is_plain()
+void Frames::find_possible_names(ContainerPlan& p) {
+  const MemberTable& table = *p.table;
+  if (!p.possible_names.empty()) return;
+  p.possible_names.resize(table.n_words(), 0);
+  for (uint32_t name = 0; name < table.names.size(); ++name) {
+    if (wants_.languages.accepts(table.unsure_names, table.names[name])) continue;
+    const Want want = conjunction_child(p, name);
+    if (want != kNoValue && value_cost(want) < kNever) p.possible_names[name / 32] |= 1u << (name % 32);
+  }
+}
+
+void Frames::prepare(Want want, ValueKind kind, std::vector<Want>& inside) {
+  if (value_cost(want, kind) >= kNever) return;
+  ContainerPlan& p = plan_for(want, kind);
+  if (!is_plain(p)) return;
+  if (kind == ValueKind::kObject) {
+    find_possible_names(p);
+    for (uint32_t name = 0; name < p.table->names.size(); ++name) inside.push_back(conjunction_child(p, name));
+  } else {
+    for (uint32_t place = 0; place <= p.table->n_prefix; ++place) inside.push_back(conjunction_child(p, place));
+  }
+}
+
 /// Where what a name's value must be does not hang on what came before.
 void Frames::offer_plain(View v, std::vector<uint32_t>& offered) {
   ContainerPlan& p = plan_of(v);
   const MemberTable& table = *p.table;
   const auto n_names = static_cast<uint32_t>(table.names.size());
-  if (p.possible_names.empty()) {
-    p.possible_names.resize(table.n_words(), 0);
-    for (uint32_t name = 0; name < n_names; ++name) {
-      if (wants_.languages.accepts(table.unsure_names, table.names[name])) continue;
-      if (child_for(v, name) != kNoValue) p.possible_names[name / 32] |= 1u << (name % 32);
-    }
-  }
+  find_possible_names(p);
   for (uint32_t i = 0; i < table.n_words(); ++i) offered[i] = p.possible_names[i] & ~v[p.at_used + i];
   if (wants_.order == PropertyOrder::kAny) return;
   const uint32_t last = first_missing(v);  // a name that is needed is not passed over
@@ -151,6 +169,7 @@ void Frames::find_others(View v, NameSet& set) {
   const auto n_names = static_cast<uint32_t>(table.names.size());
   const auto n_patterns = static_cast<uint32_t>(table.patterns.size());
   const bool exact = n_patterns <= kPatternsExact;
+  tried_all_ = tried_all_ && exact;
   // Classes to try: all combinations of patterns, or none of them and each alone.
   const uint32_t n_classes = std::min(exact ? 1u << n_patterns : n_patterns + 1, kClassesMax);
   uint64_t allowed = 0;

@@ -171,6 +171,15 @@ bool Wants::literal(Want want, ValueKind kind, std::vector<uint8_t>& truth) {
   return formulas.holds(ok(want), [&](uint32_t root) { return truth[root] != 0; });
 }
 
+bool Wants::is_simple(Want want) {
+  if (want == kNoValue || roots(want).size() > 1) return false;
+  for (const ValueKind kind : {ValueKind::kObject, ValueKind::kArray, ValueKind::kString, ValueKind::kNumber}) {
+    const Formula whole = total(want, kind);
+    if (!formulas.is_conjunction(whole) || formulas.variables(whole).size() > 1) return false;
+  }
+  return true;
+}
+
 const ScalarPlan& Wants::scalar(Want want, ValueKind kind) {
   auto& plans = scalars_[kind == ValueKind::kString ? 1 : 0];
   if (want >= plans.size()) plans.resize(wants_.size());

@@ -92,6 +92,8 @@ class Wants {
   /// ok() over atoms of values of `kind`.
   Formula total(Want want, ValueKind kind);
 
+  /// One subschema at most decides about each kind of value: what is asked of the want is soon answered.
+  bool is_simple(Want want);
   /// kind: kNumber or kString. Stays valid as long as this.
   const ScalarPlan& scalar(Want want, ValueKind kind);
   /// The same without the given texts (of strings) or values (of numbers).

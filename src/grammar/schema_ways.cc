@@ -309,6 +309,7 @@ const std::vector<MemberTable::OtherClass>& Frames::other_ways(MemberTable& tabl
   Languages& languages = wants_.languages;
   const auto n_patterns = static_cast<uint32_t>(table.patterns.size());
   const bool exact = n_patterns <= kPatternsExact;
+  tried_all_ = tried_all_ && exact;
   const uint32_t n_classes = exact ? 1u << n_patterns : n_patterns + 1;
   std::vector<MemberTable::OtherClass> ways;
   for (uint32_t i = 0; i < n_classes && formulas_.spend(); ++i) {
