@@ -15,31 +15,36 @@ namespace {
 
 constexpr int32_t kEnd = 0;
 
-std::shared_ptr<const Vocabulary> vocabulary() {
+/// With the token "1,", in which a number ends, numbers are walked; without it they are put together.
+std::shared_ptr<const Vocabulary> vocabulary(bool ends_numbers) {
   static const std::vector<std::string> kTokens = [] {
     std::vector<std::string> tokens = {""};
     for (int byte = 0x20; byte < 0x7F; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
     for (const char* bytes :
-         {"\n",     "\t",   "é",    "\xC3",  "\xA9",   "\",",      "\",\"", "\":",    "\":\"",    "\":{\"",
-          "\":[\"", "\"}",  "\"]",  "\"},",  "{\"",    "[\"",      "{\"a",  "\"b\":", "\"a\"",    "a\":1,",
-          "a\",",   "\",1", "\",t", "\",n",  "null",   "true",     "false", "tru",    ",\"b",     "[1,",
-          "[[",     "]]",   "}}",   "}]",    "1,",     "12",       "\\n",   "\\u00",  "\\\"",     "\\u0061",
-          "\\\\",   "ab",   "abc",  "bc\":", "b\",\"", "a\":2,\"", "x\":",  "  ",     "\n\n",     "\": ",
-          "\": \"", ".0",   "e1",   "-1",    "[]",     "{}",       "\":{}", "\":[]",  "\":1,\"b", "\"\""})
+         {"\n",     "\t",      "é",         "\xC3",   "\xA9",     "\",",    "\",\"", "\":",      "\":\"",    "\":{\"",
+          "\":[\"", "\"}",     "\"]",       "\"},",   "{\"",      "[\"",    "{\"a",  "\"b\":",   "\"a\"",    "a\":1,",
+          "a\",",   "\",1",    "\",t",      "\",n",   "null",     "true",   "false", "tru",      ",\"b",     "[1,",
+          "[[",     "]]",      "}}",        "}]",     "12",       "\\n",    "\\u00", "\\\"",     "\\u0061",  "\\\\",
+          "ab",     "abc",     "bc\":",     "b\",\"", "a\":2,\"", "x\":",   "  ",    "\n\n",     "\": ",     "\": \"",
+          ".0",     "e1",      "-1",        "[]",     "{}",       "\":{}",  "\":[]", "\":1,\"b", "\"\"",     "\\u",
+          "\\u00e", "\\ud83d", "\\ud83d\\", "a\\",    "\\n\":",   "\\\"\"", "\\/a",  "é\"",      "\xF0\x9F", "\x98\x80",
+          ",\"é",   "\"é\",",  "\"},{\"",   "\"}]",   "b\"},",    "\n  ",   "\n}",   " ]",       " \"a",     "\t\t1",
+          "00",     "007",     "1,"})
       tokens.emplace_back(bytes);
     return tokens;
   }();
-  static const std::shared_ptr<const Vocabulary> kVocabulary = [] {
-    const std::vector<std::string_view> views(kTokens.begin(), kTokens.end());
+  const auto build = [](size_t n_tokens) {
+    const std::vector<std::string_view> views(kTokens.begin(), kTokens.begin() + static_cast<ptrdiff_t>(n_tokens));
     const std::vector<int32_t> ends = {kEnd};
-    return *Vocabulary::build(views, ends, static_cast<int32_t>(kTokens.size()));
-  }();
-  return kVocabulary;
+    return *Vocabulary::build(views, ends, static_cast<int32_t>(n_tokens));
+  };
+  static const std::shared_ptr<const Vocabulary> kAll = build(kTokens.size()), kAllButLast = build(kTokens.size() - 1);
+  return ends_numbers ? kAll : kAllButLast;
 }
 
-std::vector<int32_t> taken(const Matcher& matcher, bool ask_distance) {
+std::vector<int32_t> taken(const Vocabulary& vocabulary, const Matcher& matcher, bool ask_distance) {
   std::vector<int32_t> tokens;
-  for (int32_t token = 1; token < vocabulary()->n_head(); ++token) {
+  for (int32_t token = 1; token < vocabulary.n_head(); ++token) {
     Matcher next = matcher.fork();
     if (!next.advance(token)) continue;
     tokens.push_back(token);
@@ -50,34 +55,35 @@ std::vector<int32_t> taken(const Matcher& matcher, bool ask_distance) {
 
 /// Random walks that share the grammar's states and masks.
 void check(const std::string& schema, PropertyOrder order, Escapes escapes, uint32_t seed) {
+  const std::shared_ptr<const Vocabulary> words = vocabulary(seed % 2 == 0);
   Constraint constraint;
   constraint.kind = Constraint::Kind::kJsonSchema;
   constraint.source = schema;
   constraint.schema.order = order;
   constraint.schema.escapes = escapes;
-  const Compiled compiled = compile(vocabulary(), constraint);
+  const Compiled compiled = compile(words, constraint);
   ASSERT_NE(compiled.grammar, nullptr) << schema << ": " << compiled.refusal->reason;
   std::mt19937 random(seed);
   for (int walk = 0; walk < 12; ++walk) {
     Matcher matcher(compiled.grammar);
     std::string text;
     for (int i = 0; i < 40; ++i) {
-      const std::vector<int32_t> expected = taken(matcher, walk % 3 == 1);
+      const std::vector<int32_t> expected = taken(*words, matcher, walk % 3 == 1);
       std::vector<int32_t> allowed;
       const Mask mask = matcher.mask();
-      for (int32_t token = 1; token < vocabulary()->n_head(); ++token)
+      for (int32_t token = 1; token < words->n_head(); ++token)
         if (mask.allows(token)) allowed.push_back(token);
       ASSERT_EQ(mask.allows(kEnd), matcher.complete()) << schema << " behind " << text;
       for (const int32_t token : allowed) {
         ASSERT_TRUE(std::binary_search(expected.begin(), expected.end(), token))
-            << schema << "\nbehind " << text << "\nonly in the mask: " << vocabulary()->bytes(token);
+            << schema << "\nbehind " << text << "\nonly in the mask: " << words->bytes(token);
       }
       ASSERT_EQ(allowed, expected) << schema << "\nbehind " << text;
       if (expected.empty()) break;
       int32_t token = expected[random() % expected.size()];
-      for (int n = 0; n < 3 && vocabulary()->bytes(token).find_first_not_of(" \n\t") == std::string_view::npos; ++n)
+      for (int n = 0; n < 3 && words->bytes(token).find_first_not_of(" \n\t") == std::string_view::npos; ++n)
         token = expected[random() % expected.size()];
-      text += vocabulary()->bytes(token);
+      text += words->bytes(token);
       ASSERT_TRUE(matcher.advance(token));
     }
   }
@@ -125,6 +131,20 @@ constexpr const char* kSchemas[] = {
     R"({"if":{"properties":{"a":{"const":"x"}},"required":["a"]},"then":{"required":["b"]},"else":{"maxProperties":1}})",
     R"({"dependentRequired":{"a":["b"]},"dependentSchemas":{"b":{"required":["c"]}}})",
     R"({"not":{"required":["a"]},"additionalProperties":{"not":{"type":"string"}}})",
+    R"({"type":"string","enum":["a","ab","a\"b","\\","\n","\u00e9","\u00e9a","\ud83d\ude00","a/b",""]})",
+    R"({"enum":["\ud83d\ude00x","\u0001","\u001f\"",1,null]})",
+    R"({"properties":{"a":{},"a\"":{"const":1},"a\\b":{},"\n":{},"\u00e9":{},"\ud83d\ude00":{}},"additionalProperties":false})",
+    R"({"properties":{"a":{"type":"string"},"\u00e9":{"type":"number"}}})",
+    R"({"type":"array","uniqueItems":true,"items":{"properties":{"a":{"enum":["a","b"]},"b":{}}}})",
+    R"({"type":"array","uniqueItems":true,"items":{"type":"object","additionalProperties":{"oneOf":[{"const":"a"},{"type":"string"}]}}})",
+    R"({"type":"array","uniqueItems":true,"items":{"uniqueItems":true,"items":{"type":["string","integer"]}},"minItems":2})",
+    R"({"patternProperties":{"^a":{"type":"string"},"b":{"maxLength":2}},"additionalProperties":{"type":"null"},"maxProperties":4})",
+    R"({"oneOf":[{"properties":{"a":{"pattern":"^a"}}},{"properties":{"a":{"pattern":"b$"},"b":false}}],"required":["a"]})",
+    R"({"type":"integer","minimum":-12,"exclusiveMaximum":1200})",
+    R"({"items":{"type":"number","maximum":10.5},"type":"array"})",
+    R"({"properties":{"a":{"type":"integer"},"b":{"type":["number","null"],"multipleOf":0.5}},"required":["a"]})",
+    R"({"oneOf":[{"type":"integer"},{"type":"number","minimum":1},{"type":"string","maxLength":3}]})",
+    R"({"type":"array","uniqueItems":true,"items":{"type":"integer","minimum":0,"maximum":12}})",
     R"(true)",
 };
 
