@@ -84,7 +84,21 @@ class SchemaMachine final : public Machine {
     uint32_t capture = 0;                 // text of the values that will be compared, in chain_
   };
   static constexpr uint32_t kUnknownText = 1;  // of chain_
-  static constexpr size_t kTakenOutMax = 16;   // values that a language of items is freed from
+  // Words of a tuple of texts_ for a name.
+  // Among the table's names: {0, first, last, bytes read, others, patterns..}; away from all of them: {1, others, patterns..}
+  static constexpr uint32_t kNamed = 0, kFree = 1;
+
+  // Behind nothing of a name that will be remembered; the first of chain_ behind kUnknownText.
+  static constexpr int32_t kStartOfName = 2;
+
+  // Kind of a value that may be any text up to some length, and of a name that may be any text. In a name every escape may follow
+  // as soon as it is no declared one.
+  static constexpr uint32_t kAnyTextFewEscapes = ~0u, kAnyNameFewEscapes = ~1u;
+
+  // Stages of an escape: behind the backslash, behind "\u" with 0..3 digits; behind the first half of a pair: before the
+  // second backslash, before its u, with 0..3 digits.
+  enum Stage : uint32_t { kBackslash = 0, kDigits = 1, kSecondBackslash = 5, kSecondU = 6, kSecondDigits = 7 };
+  static constexpr size_t kTakenOutMax = 16;  // values that a language of items is freed from
 
   // -- places and states
   State intern(const Place& place);

@@ -155,7 +155,8 @@ void Frames::explore(Search& s, std::vector<std::pair<Formula, bool>> todo, Choi
     }
   }
   const auto is_decided = [&](const std::pair<Formula, bool>& choice) {  // some part is as it shall be
-    const auto [f, wanted] = choice;
+    const Formula f = choice.first;
+    const bool wanted = choice.second;
     const auto parts = formulas_.args(f);
     return formulas_.op(f) != Op::kOne && std::any_of(parts.begin(), parts.end(), [&](Formula part) {
              const bool negated = formulas_.op(part) == Op::kNot;
@@ -179,7 +180,8 @@ void Frames::explore(Search& s, std::vector<std::pair<Formula, bool>> todo, Choi
   }
   ++s.depth;
   ++explore_depth_;
-  const auto [f, wanted] = open.back();
+  const Formula f = open.back().first;
+  const bool wanted = open.back().second;
   open.pop_back();
   const std::vector<Formula> parts = in_order(f);
   // Of several ways to fail the first one will do, or else they would be multiplied.

@@ -76,12 +76,11 @@ struct EscapedToken {
   enum class Cut : uint8_t {
     kNone,       // it ends between two characters, or in a raw one
     kBackslash,  // behind a backslash
-    kDigits,     // behind \\u and n_digits digits, which are `digits`
+    kDigits,     // behind \u and n_digits digits, which are `digits`
     kPair,       // inside or behind the first half of a pair: the character that comes is beyond U+FFFF
   };
   int32_t token;  // the first with these bytes
-  bool
-      closes;  // the closing quote is in it; then `token` is an index of `closings`, and the text ends before the quote
+  bool closes;  // with the closing quote in it; then `token` is an index of `closings`. The text ends before the quote
   bool is_needed;  // no escape could be left out (of the whole ones)
   Cut cut;
   uint8_t n_digits;
