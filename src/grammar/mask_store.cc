@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 namespace deepinfer::grammar {
 namespace {
@@ -150,6 +151,17 @@ bool MaskStore::keep_near(const MaskWord* base, int32_t n_delta_max, Mask& out) 
   }
   out = keep(base, added_, removed_);
   return true;
+}
+
+Mask MaskStore::keep_without(const Mask& mask, std::vector<int32_t>& ids) {
+  std::sort(ids.begin(), ids.end());
+  added_.clear();
+  std::set_difference(mask.added.begin(), mask.added.end(), ids.begin(), ids.end(), std::back_inserter(added_));
+  removed_.assign(mask.removed.begin(), mask.removed.end());
+  for (const int32_t id : ids)
+    if (!std::binary_search(mask.added.begin(), mask.added.end(), id)) removed_.push_back(id);
+  std::sort(removed_.begin(), removed_.end());
+  return keep(mask.base, added_, removed_);
 }
 
 Mask MaskStore::keep_with_others(const Mask& mask, std::vector<int32_t>& ids) {

@@ -24,7 +24,9 @@ class MaskStore {
   Mask keep_row();
   /// The mask that allows `extra` (ascending), too.
   Mask keep_with(const Mask& mask, std::span<const int32_t> extra);
-  /// The same; precondition: ids that the mask has no opinion of (neither in base nor listed). Sorts and clears `ids`.
+  /// The mask without these, which it allows (any order).
+  Mask keep_without(const Mask& mask, std::vector<int32_t>& ids);
+  /// As keep_with(); precondition: ids that the mask has no opinion of (neither in base nor listed). Sorts and clears `ids`.
   Mask keep_with_others(const Mask& mask, std::vector<int32_t>& ids);
   /// What one of them allows. Precondition: none of the tokens is allowed by both.
   Mask keep_either(const Mask& a, const Mask& b);

@@ -58,6 +58,11 @@ Mask StringMasks::mask(State state, const StringBody& body) {
     closings_by_text(state, body, inside, closings);
   }
 
+  const bool asks_late = inside.any != nullptr ? !body.every_escape : body.counted_kind != 0;
+  if (asks_late) {
+    for (const int32_t closing : strings_.late_closings) ask(state, closing, closings);
+  }
+
   Other* const other = inside.any == nullptr ? &others_[inside.other] : nullptr;
   int32_t n_chars = inside.max;
   if (other == nullptr) {
@@ -69,7 +74,7 @@ Mask StringMasks::mask(State state, const StringBody& body) {
   const int32_t min = other == nullptr || other->tokens->unsure.empty() || inside.min <= 1 ? 0 : inside.min;
   const Key key{inside.kind, inside.other, min, n_chars, number_of(closings)};
   const auto known = masks_.find(key);
-  if (known != masks_.end()) return known->second;
+  if (known != masks_.end()) return asks_late ? with_late_escapes(state, known->second) : known->second;
   const Mask tokens =
       other == nullptr ? any_text_inside(*inside.any, n_chars) : other_inside(state, *other, min, n_chars);
   ids_.clear();
@@ -78,7 +83,22 @@ Mask StringMasks::mask(State state, const StringBody& body) {
   const Mask mask = store_.keep_with(tokens, ids_);
   masks_.emplace(key, mask);
   if (ids_.capacity() > kIdsKept) ids_ = {};
-  return mask;
+  return asks_late ? with_late_escapes(state, mask) : mask;
+}
+
+/// The mask that is right about StringTokens::late_escapes, which are not the same for all states of a kind.
+Mask StringMasks::with_late_escapes(State state, Mask mask) {
+  std::vector<int32_t> missing, wrong;
+  for (const int32_t first : strings_.late_escapes) {
+    const bool is_allowed = step(state, vocabulary_.bytes(first)) != kDead;
+    if (mask.allows(first) == is_allowed) continue;
+    for (int32_t token = first; token >= 0; token = vocabulary_.same_bytes(token))
+      (is_allowed ? missing : wrong).push_back(token);
+  }
+  if (!wrong.empty()) mask = store_.keep_without(mask, wrong);
+  if (missing.empty()) return mask;
+  std::sort(missing.begin(), missing.end());
+  return store_.keep_with(mask, missing);
 }
 
 // -- lists of texts

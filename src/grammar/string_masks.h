@@ -115,6 +115,7 @@ class StringMasks {
     auto operator<=>(const OtherClosings&) const = default;
   };
 
+  Mask with_late_escapes(State state, Mask mask);
   void take_closings(const Closings& closings);
   void find_texts(State state, const TextList& list, Texts& out);
   Inside inside_of(State state, const StringBody& body);

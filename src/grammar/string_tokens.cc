@@ -210,6 +210,7 @@ void make_closings(std::vector<Closer> closers, StringTokens& out) {
 struct Decoded {
   std::string text;
   EscapedToken token;
+  bool is_late = false;  // as of StringTokens::late_escapes
 };
 
 /// Up to the closing quote, if there is one. Precondition: inside a string RFC 8259 allows it.
@@ -230,6 +231,7 @@ Decoded decode(const TrieEntry& entry) {
       out.text += bytes[i];
     }
     if (bytes[i] != '\\') continue;
+    const bool is_behind = !out.text.empty() || high != 0;
     if (++i == bytes.size()) {
       out.token.cut = EscapedToken::Cut::kBackslash;
       break;
@@ -238,6 +240,7 @@ Decoded decode(const TrieEntry& entry) {
       constexpr std::string_view kLetters = "\"\\/bfnrt", kMeant = "\"\\/\b\f\n\r\t";
       out.text += kMeant[kLetters.find(bytes[i])];
       out.token.is_needed = out.token.is_needed && bytes[i] != '/';
+      out.is_late = out.is_late || (is_behind && bytes[i] == '/');
       continue;
     }
     uint32_t digits = 0;
@@ -246,18 +249,21 @@ Decoded decode(const TrieEntry& entry) {
       digits = digits << 4 | static_cast<uint32_t>(hex_value(static_cast<uint8_t>(bytes[++i])));
     if (n_digits < 4) {
       out.token.cut = EscapedToken::Cut::kDigits;
+      out.is_late = out.is_late || is_behind;
       out.token.n_digits = n_digits;
       out.token.digits = static_cast<uint16_t>(digits);
       break;
     }
     if (high == 0 && digits >= 0xD800 && digits <= 0xDBFF) {
       high = digits;
+      out.is_late = out.is_late || is_behind;
       continue;
     }
     if (high != 0) digits = 0x10000 + ((high - 0xD800) << 10) + (digits - 0xDC00);
     high = 0;
     append_utf8(digits, out.text);
     out.token.is_needed = out.token.is_needed && digits < 0x20;
+    out.is_late = out.is_late || (is_behind && digits >= 0x20);
   }
   if (high != 0) out.token.cut = EscapedToken::Cut::kPair;
   return out;
@@ -318,6 +324,8 @@ StringTokens find_string_tokens(std::span<const TrieEntry> entries, std::span<co
                                           [](const Closing& c, int32_t token) { return c.token < token; });
     one.token.token = static_cast<int32_t>(closing - out.closings.begin());
   }
+  for (const Decoded& one : decoded)
+    if (one.is_late) (one.token.closes ? out.late_closings : out.late_escapes).push_back(one.token.token);
   find_escaped_texts(std::move(decoded), out);
   return out;
 }
@@ -328,7 +336,8 @@ int64_t StringTokens::n_bytes() const {
   for (const auto& [text, set] : of_text) n += 64 + bytes_of(set);
   return n + bytes_of(row_of) + bytes_of(rest) + bytes_of(escapes) + bytes_of(closings) + bytes_of(closing_trie) +
          bytes_of(escaped_trie) + bytes_of(plain) + bytes_of(chars_up_to) + bytes_of(suffixes) + bytes_of(of_suffix) +
-         bytes_of(escaped_texts) + bytes_of(escaped_from) + bytes_of(escaped_tokens);
+         bytes_of(escaped_texts) + bytes_of(escaped_from) + bytes_of(escaped_tokens) + bytes_of(late_escapes) +
+         bytes_of(late_closings);
 }
 
 }  // namespace deepinfer::grammar

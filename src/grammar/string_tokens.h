@@ -116,6 +116,9 @@ struct StringTokens {
   std::vector<TrieNode> escaped_texts;
   std::vector<uint32_t> escaped_from;
   std::vector<EscapedToken> escaped_tokens;
+  /// Tokens and closings with an escape behind other characters that could be left out, or may turn out so: whether they may
+  /// come hangs on what these characters lead to.
+  std::vector<int32_t> late_escapes, late_closings;
 
   [[nodiscard]] int64_t n_bytes() const;
 };
