@@ -107,7 +107,7 @@ class Machine {
   virtual bool complete(State state) = 0;
   /// Bytes of a shortest way to a complete state (an upper bound where it says so); -1: none is known.
   virtual int64_t distance(State state) = 0;
-  /// For the bulk of a mask inside JSON strings; nothing elsewhere.
+  /// For the bulk of a mask inside JSON strings; nothing elsewhere, and where a string is not any text and has no kind.
   virtual std::optional<StringBody> string_body(State) { return std::nullopt; }
   /// Where there is one, visit_texts() shows the texts, decoded, unless it finds that they are too many (then it says false).
   virtual std::optional<TextList> text_list(State) { return std::nullopt; }
@@ -135,7 +135,6 @@ class Machine {
 
   /// The kinds of string_body() as a machine of their own, for strings that are not any text: the raw bytes that stay
   /// inside, whatever the limits, escapes and place of the string. Kinds are numbered inside characters, too; 0: dead.
-  [[nodiscard]] virtual bool has_kinds() const { return false; }
   virtual uint32_t kind_step(uint32_t kind, uint8_t) { return kind; }
   /// The closing quote may follow, if the limits allow it.
   virtual bool kind_ends(uint32_t) { return false; }
@@ -152,7 +151,7 @@ class Machine {
     uint32_t low, high;
   };
   virtual KindBounds kind_bounds(uint32_t kind, int32_t) { return {kind, kind}; }
-  /// A state in some string of this kind, for the escapes that it takes.
+  /// A state in some string of this kind that has no other limits, for the escapes that it takes.
   virtual State kind_state(uint32_t) { return kDead; }
   /// Characters that must still come before the closing quote, as kind_chars(), of a state of some string; in an escape, too.
   virtual int32_t chars_left(State) { return -1; }

@@ -5,6 +5,7 @@
 
 #include "grammar/dense_walk.h"
 #include "grammar/flat_map.h"
+#include "grammar/mask_bits.h"
 #include "grammar/mask_store.h"
 #include "grammar/string_masks.h"
 #include "grammar/trie_walk.h"
@@ -83,9 +84,7 @@ Mask MaskCache::Impl::find_free_text(State state, const FreeText& text) {
     const std::string_view bytes = vocabulary.bytes(token);
     if (bytes.empty() || !machine.leaves_free_text(state, bytes)) return;
     const State to = machine.steps(state, bytes);
-    const MaskWord bit = MaskWord{1} << (token % 64);
-    MaskWord& word = row[static_cast<size_t>(token) / 64];
-    word = to == kDead ? word & ~bit : word | bit;
+    to == kDead ? clear_bit(row, token) : set_bit(row, token);
   };
   bool is_listed = true;
   for (const char c : text.bytes) is_listed = is_listed && vocabulary.tokens_with(static_cast<uint8_t>(c)).has_value();

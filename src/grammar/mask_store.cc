@@ -1,37 +1,22 @@
 #include "grammar/mask_store.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <iterator>
+
+#include "grammar/mask_bits.h"
 
 namespace deepinfer::grammar {
 namespace {
 
 constexpr size_t kChunkIds = 1024;
 
-bool has_bit(const MaskWord* row, int32_t bit) {
-  const auto i = static_cast<size_t>(bit);
-  return (row[i / 64] >> (i % 64) & 1) != 0;
-}
-
-/// Ones of a word. Plain code: std::popcount is a call to a table where no instruction may be used.
-int32_t n_ones(MaskWord word) {
-  word -= word >> 1 & 0x5555555555555555;
-  word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
-  return static_cast<int32_t>((((word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101) >> 56);
-}
-
-template <class Take>
-void for_each_bit(MaskWord word, size_t word_index, Take take) {
-  for (; word != 0; word &= word - 1) take(static_cast<int32_t>(word_index * 64) + std::countr_zero(word));
-}
-
 }  // namespace
 
 bool Mask::allows(int32_t token) const {
   if (std::binary_search(added.begin(), added.end(), token)) return true;
-  return base != nullptr && has_bit(base, token) && !std::binary_search(removed.begin(), removed.end(), token);
+  return base != nullptr && has_bit({base, static_cast<size_t>(token) / 64 + 1}, token) &&
+         !std::binary_search(removed.begin(), removed.end(), token);
 }
 
 void Mask::fill(std::span<MaskWord> row) const {
@@ -40,8 +25,8 @@ void Mask::fill(std::span<MaskWord> row) const {
   } else {
     std::memset(row.data(), 0, row.size_bytes());
   }
-  for (const int32_t token : removed) row[static_cast<size_t>(token) / 64] &= ~(MaskWord{1} << (token % 64));
-  for (const int32_t token : added) row[static_cast<size_t>(token) / 64] |= MaskWord{1} << (token % 64);
+  for (const int32_t token : removed) clear_bit(row, token);
+  for (const int32_t token : added) set_bit(row, token);
 }
 
 MaskStore::MaskStore(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
@@ -72,7 +57,7 @@ Mask MaskStore::keep_ids(std::vector<int32_t>& ids) {
     mask.added = keep_list(sorted(ids));
   } else {
     const std::span<MaskWord> row = begin_row();
-    for (const int32_t id : ids) row[static_cast<size_t>(id) / 64] |= MaskWord{1} << (id % 64);
+    for (const int32_t id : ids) set_bit(row, id);
     mask = keep_scratch(static_cast<int32_t>(ids.size()));
     std::fill(scratch_.begin(), scratch_.end(), 0);
   }
@@ -109,9 +94,7 @@ std::span<MaskWord> MaskStore::begin_row() {
 }
 
 Mask MaskStore::keep_row() {
-  int32_t n_ids = 0;
-  for (const MaskWord word : scratch_) n_ids += n_ones(word);
-  const Mask mask = keep_scratch(n_ids);
+  const Mask mask = keep_scratch(n_ones(scratch_));
   std::fill(scratch_.begin(), scratch_.end(), 0);
   return mask;
 }
@@ -126,8 +109,7 @@ Mask MaskStore::keep_scratch(int32_t n_ids) {
     if (keep_near(rows_[i].get(), n_delta_max, mask)) return mask;
   if (n_ids <= kListMax) {
     added_.clear();
-    for (size_t i = 0; i < scratch_.size(); ++i)
-      for_each_bit(scratch_[i], i, [&](int32_t id) { added_.push_back(id); });
+    for_each_bit(scratch_, [&](int32_t id) { added_.push_back(id); });
     mask.added = keep_list(added_);
     return mask;
   }

@@ -36,7 +36,6 @@ class SchemaMachine final : public Machine {
   std::optional<NextBytes> next_bytes(State state) override;
   std::optional<Blanks> blanks(State state) override;
   // Kinds of strings are the languages of what may follow, decoded.
-  [[nodiscard]] bool has_kinds() const override { return true; }
   uint32_t kind_step(uint32_t kind, uint8_t byte) override;
   bool kind_ends(uint32_t kind) override { return languages_->accepts_empty(kind); }
   std::optional<NextBytes> kind_next_bytes(uint32_t kind) override;

@@ -14,11 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "grammar/kind_cache.h"
+#include "grammar/kind_facts.h"
 #include "grammar/kind_tokens.h"
 #include "grammar/kind_walk.h"
 #include "grammar/machine.h"
 #include "grammar/mask_store.h"
+#include "grammar/string_closings.h"
 #include "grammar/text_tokens.h"
 #include "grammar/trie_walk.h"
 #include "grammar/vocabulary.h"
@@ -36,7 +37,9 @@ class StringMasks {
         kinds_(walk.machine()),
         kind_walk_(vocabulary, kinds_),
         store_(store),
-        text_tokens_(vocabulary) {}
+        text_tokens_(vocabulary),
+        facts_(vocabulary, walk.machine()),
+        closings_(vocabulary, walk, facts_) {}
 
   /// The mask of `state`, whose string_body() is `body`. Without end-of-text ids.
   Mask mask(State state, const StringBody& body);
@@ -49,7 +52,7 @@ class StringMasks {
   [[nodiscard]] int64_t n_bytes() const;
 
  private:
-  using Closings = std::vector<MaskWord>;  // a set of strings_.closings
+  using Question = KindFacts::Question;
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr int32_t kAnyNumber = std::numeric_limits<int32_t>::max();
   /// The kinds of a machine as a machine.
@@ -69,20 +72,17 @@ class StringMasks {
   struct AnyText {
     int32_t n_chars_known = -1;
     std::vector<Counted> added, removed;
-    Closings escaped;  // the machine accepts the escapes before the quote
+    StringClosings::Set escaped;  // the machine accepts the escapes before the quote
     [[nodiscard]] int64_t n_bytes() const {
       return static_cast<int64_t>(sizeof(*this) + (added.capacity() + removed.capacity()) * sizeof(Counted) +
                                   escaped.capacity() * sizeof(MaskWord));
     }
   };
-  /// Other strings. Of machines without kinds only the tokens of up to n_chars_known characters.
+  /// Other strings.
   struct Other {
     std::shared_ptr<const KindTokens> tokens;
-    int32_t n_chars_known = -1;
     std::map<int32_t, Mask> up_to;  // of up to so many characters, with those that must still come
   };
-  /// What is asked of the vocabulary's kinds.
-  enum Question : uint32_t { kTokens, kCountedTokens, kPlainClosings, kTakesEveryCharacter, kAnyText, kNumberTokens };
   /// Kinds between two that are the same but for the counts that are left.
   struct Family {
     int32_t n_asked = 0;
@@ -109,51 +109,24 @@ class StringMasks {
     uint32_t closings;
     auto operator<=>(const Key&) const = default;
   };
-  struct OtherClosings {
-    uint32_t kind;
-    int32_t min, max;
-    auto operator<=>(const OtherClosings&) const = default;
-  };
-
   Mask with_late_escapes(State state, Mask mask);
-  void take_closings(const Closings& closings);
   void find_texts(State state, const TextList& list, Texts& out);
   Inside inside_of(State state, const StringBody& body);
   const AnyText& any_text(State state, const StringBody& body, int32_t n_chars);
-  void find_any_text(State state, AnyText& out);
+  AnyText find_any_text(State state, int32_t n_chars);
   Mask any_text_inside(const AnyText& kind, int32_t n_chars);
-  uint32_t other(State state, uint32_t kind, int32_t n_chars, bool count);
-  uint32_t family_other(State state, uint32_t kind, bool count);
-  [[nodiscard]] uint32_t known_other(uint32_t kind, int32_t n_chars, bool count) const;
-  uint32_t own_other(State state, uint32_t kind, int32_t n_chars, bool count);
-  uint32_t add_other(uint32_t kind, int32_t n_chars_known, std::shared_ptr<const KindTokens> tokens);
-  [[nodiscard]] std::optional<KindKey> key_of(uint32_t kind, Question question, int32_t n_chars = 0) const;
-  /// The fact as the vocabulary has it, if it is to be had there. Precondition: found just now.
-  template <class Fact>
-  std::shared_ptr<const Fact> share(const std::optional<KindKey>& key, std::shared_ptr<const Fact> fact,
-                                    int64_t n_bytes);
-  int32_t find_other(State state, uint32_t kind, int32_t n_chars, bool count, KindTokens& out);
-  TokenSet find_number_tokens(uint32_t kind);
+  uint32_t other(uint32_t kind, bool count);
+  uint32_t family_other(uint32_t kind, bool count);
+  [[nodiscard]] uint32_t known_other(uint32_t kind, bool count) const;
+  uint32_t own_other(uint32_t kind, bool count);
+  uint32_t add_other(uint32_t kind, std::shared_ptr<const KindTokens> tokens);
+  void find_other(uint32_t kind, bool count, KindTokens& out);
   bool find_few(uint32_t kind, KindTokens& out);
-  int32_t find_other_without_kinds(State state, int32_t n_chars, KindTokens& out);
-  const Closings& plain_closings(uint32_t kind);
+  Mask other_inside(State state, Other& kind, int32_t min, int32_t n_chars);
+  TokenSet find_number_tokens(uint32_t kind);
   bool takes_every_character(uint32_t kind);
   bool find_takes_every_character(uint32_t kind);
-  void find_closings(State state, const StringBody& body, const Inside& inside, Closings& out);
-  Mask other_inside(State state, Other& kind, int32_t min, int32_t n_chars);
-
-  void keep_within(int32_t min, int32_t max, Closings& closings) const;
-  const Closings& closings_asked(State state, const StringBody& body, int32_t max, const std::vector<TrieNode>& trie);
-  void keep_allowed(State state, const StringBody& body, Closings& closings);
-  void make_exceptions(State state, const StringBody& body, Closings& closings);
-  State step(State state, std::string_view bytes);
-  void ask(State state, int32_t closing, Closings& closings);
-  void closings_by_text(State state, const StringBody& body, const Inside& inside, Closings& out);
-  [[nodiscard]] bool is_bounded(const Reach& reach) const;
-  [[nodiscard]] bool is_beyond(int32_t closing, const Reach& reach) const;
-  void take_closings_of(State state, std::string_view text, Closings& out);
-  const Closings& allowed_after(State after);
-  uint32_t number_of(const Closings& closings);
+  State step(State state, std::string_view bytes) { return walk_.machine().steps(state, bytes); }
 
   const Vocabulary& vocabulary_;
   const StringTokens& strings_;
@@ -162,17 +135,15 @@ class StringMasks {
   TrieWalk kind_walk_;
   MaskStore& store_;
   TextTokens text_tokens_;
+  KindFacts facts_;
+  StringClosings closings_;
   std::unordered_map<uint32_t, std::shared_ptr<const TokenSet>> number_tokens_;  // by kind
   std::unordered_map<uint32_t, Texts> texts_;                                    // by kind
   std::map<uint32_t, std::shared_ptr<const AnyText>> any_text_;  // by kind; 0: all those with every escape
   std::deque<Other> others_;
   std::unordered_map<uint32_t, uint32_t> other_of_;  // kind -> others_
   std::map<std::pair<uint32_t, uint32_t>, Family> families_;
-  std::map<OtherClosings, Closings> other_closings_;
-  std::unordered_map<uint32_t, std::shared_ptr<const Closings>> plain_closings_;  // by kind
-  std::unordered_map<uint32_t, bool> takes_every_;                                // by kind
-  std::map<State, Closings> after_;
-  std::map<Closings, uint32_t> numbers_;
+  std::unordered_map<uint32_t, bool> takes_every_;  // by kind
   std::map<Key, Mask> masks_;
   std::vector<uint8_t> marks_;
   std::vector<int32_t> ids_;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "grammar/mask_bits.h"
 #include "text/utf8.h"
 
 namespace deepinfer::grammar {
@@ -13,10 +14,6 @@ int hex_value(uint8_t byte) {
   if (byte >= '0' && byte <= '9') return byte - '0';
   const int letter = byte | 0x20;
   return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
-void set_bit(std::vector<MaskWord>& row, size_t base_word, int32_t bit) {
-  row[base_word + static_cast<size_t>(bit) / 64] |= MaskWord{1} << (bit % 64);
 }
 
 }  // namespace
@@ -143,7 +140,7 @@ void make_rows(std::vector<Inside> inside, int32_t n_head, StringTokens& out) {
   for (size_t i = 0; i < inside.size();) {
     const int32_t n_chars = inside[i].n_chars;
     while (static_cast<int32_t>(out.row_of.size()) < n_chars) out.row_of.push_back(out.row_of.back());
-    for (; i < inside.size() && inside[i].n_chars == n_chars; ++i) set_bit(row, 0, inside[i].token);
+    for (; i < inside.size() && inside[i].n_chars == n_chars; ++i) set_bit(row, inside[i].token);
     out.row_of.push_back(static_cast<int32_t>(out.rows.size()));
     out.rows.push_back(row);
   }
@@ -180,30 +177,23 @@ void make_closings(std::vector<Closer> closers, StringTokens& out) {
                             closer.suffix.find_first_of("}]") != std::string_view::npos});
     if (!closer.escaped) {
       const std::string_view text = closer.entry.bytes.substr(0, closer.entry.bytes.size() - closer.suffix.size() - 1);
-      set_bit(out.plain, 0, index);
-      set_bit(out.of_text.try_emplace(text, n_words).first->second, 0, index);
+      set_bit(out.plain, index);
+      set_bit(out.of_text.try_emplace(text, n_words).first->second, index);
       out.text_bytes_max = std::max(out.text_bytes_max, text.size());
     }
-    set_bit(out.of_suffix, static_cast<size_t>(suffix) * n_words, index);
+    set_bit(std::span(out.of_suffix).subspan(static_cast<size_t>(suffix) * n_words), index);
     out.closing_chars_max = std::max(out.closing_chars_max, closer.n_chars);
     out.suffix_bytes_max = std::max(out.suffix_bytes_max, n_bytes);
   }
   out.chars_up_to.resize(n_words * static_cast<size_t>(out.closing_chars_max + 1));
   for (size_t i = 0; i < out.closings.size(); ++i)
     for (int32_t n = out.closings[i].n_chars; n <= out.closing_chars_max; ++n)
-      set_bit(out.chars_up_to, static_cast<size_t>(n) * n_words, static_cast<int32_t>(i));
+      set_bit(std::span(out.chars_up_to).subspan(static_cast<size_t>(n) * n_words), static_cast<int32_t>(i));
 
-  std::vector<std::pair<TrieEntry, bool>> by_bytes;
+  std::vector<TrieEntry> escaped;
   for (size_t i = 0; i < closers.size(); ++i)
-    by_bytes.push_back({{closers[i].entry.bytes, static_cast<int32_t>(i)}, closers[i].escaped});
-  std::sort(by_bytes.begin(), by_bytes.end(),
-            [](const auto& a, const auto& b) { return a.first.bytes < b.first.bytes; });
-  std::vector<TrieEntry> all, escaped;
-  for (const auto& [entry, is_escaped] : by_bytes) {
-    all.push_back(entry);
-    if (is_escaped) escaped.push_back(entry);
-  }
-  out.closing_trie = make_trie(all);
+    if (closers[i].escaped) escaped.push_back({closers[i].entry.bytes, static_cast<int32_t>(i)});
+  std::sort(escaped.begin(), escaped.end(), [](const TrieEntry& a, const TrieEntry& b) { return a.bytes < b.bytes; });
   out.escaped_trie = make_trie(escaped);
 }
 
@@ -334,10 +324,9 @@ int64_t StringTokens::n_bytes() const {
   int64_t n = 0;
   for (const auto& row : rows) n += bytes_of(row);
   for (const auto& [text, set] : of_text) n += 64 + bytes_of(set);
-  return n + bytes_of(row_of) + bytes_of(rest) + bytes_of(escapes) + bytes_of(closings) + bytes_of(closing_trie) +
-         bytes_of(escaped_trie) + bytes_of(plain) + bytes_of(chars_up_to) + bytes_of(suffixes) + bytes_of(of_suffix) +
-         bytes_of(escaped_texts) + bytes_of(escaped_from) + bytes_of(escaped_tokens) + bytes_of(late_escapes) +
-         bytes_of(late_closings);
+  return n + bytes_of(row_of) + bytes_of(rest) + bytes_of(escapes) + bytes_of(closings) + bytes_of(escaped_trie) +
+         bytes_of(plain) + bytes_of(chars_up_to) + bytes_of(suffixes) + bytes_of(of_suffix) + bytes_of(escaped_texts) +
+         bytes_of(escaped_from) + bytes_of(escaped_tokens) + bytes_of(late_escapes) + bytes_of(late_closings);
 }
 
 }  // namespace deepinfer::grammar

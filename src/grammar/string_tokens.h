@@ -25,6 +25,13 @@ struct TrieNode {
 };
 static_assert(sizeof(TrieNode) == 12);
 
+/// All values in the subtree of node `at`.
+template <class Take>
+void for_each_value(std::span<const TrieNode> nodes, uint32_t at, Take take) {
+  for (uint32_t i = at; i < nodes[at].next; ++i)
+    if (nodes[i].token >= 0) take(nodes[i].token);
+}
+
 /// Longest bytes of a token that a trie holds; longer ones are never allowed.
 inline constexpr size_t kTokenBytesMax = 4000;
 
@@ -99,8 +106,7 @@ struct StringTokens {
 
   std::vector<Closing> closings;  // ascending tokens; a set of them is a row of n_closing_words words
   int32_t n_closing_words = 0;
-  std::vector<TrieNode> closing_trie;  // of all closings; values are indices of `closings`
-  std::vector<TrieNode> escaped_trie;  // of those with an escape before the quote
+  std::vector<TrieNode> escaped_trie;  // of those with an escape before the quote; values are indices of `closings`
   std::vector<MaskWord> plain;         // set: closings without an escape
   /// Set per text before the quote, without escapes. The keys point into the vocabulary.
   std::unordered_map<std::string_view, std::vector<MaskWord>> of_text;

@@ -75,7 +75,6 @@ class TaggedMachine : public Machine {
   bool visit_texts(State state, TextVisitor& visitor) override;
   std::optional<NextBytes> next_bytes(State state) override;
   std::optional<Blanks> blanks(State state) override;
-  [[nodiscard]] bool has_kinds() const override { return has_kinds_; }
   uint32_t kind_step(uint32_t kind, uint8_t byte) override;
   bool kind_ends(uint32_t kind) override;
   std::optional<FreeText> free_text(State state) override;
@@ -123,7 +122,6 @@ class TaggedMachine : public Machine {
   const BeginTrie begins_;
   const bool free_text_;
   std::string last_bytes_;  // of the begins, each once
-  bool has_kinds_ = false;
   State start_ = kDead;
   Fuel* fuel_ = nullptr;
   bool has_failed_ = false;
@@ -141,7 +139,6 @@ TaggedMachine::TaggedMachine(std::vector<TaggedRegion> regions, bool free_text, 
   states_.intern({});
   kinds_.intern({});
   for (const TaggedRegion& region : regions_) {
-    has_kinds_ = has_kinds_ || region.content->has_kinds();
     if (last_bytes_.find(region.begin.back()) == std::string::npos) last_bytes_ += region.begin.back();
   }
   ways_.assign(
@@ -237,7 +234,7 @@ std::optional<Way> TaggedMachine::only_inside(State state) {
 
 std::optional<StringBody> TaggedMachine::string_body(State state) {
   const std::optional<Way> only = only_inside(state);
-  if (!only || content(only->region()).has_kinds() != has_kinds_) return std::nullopt;
+  if (!only) return std::nullopt;
   std::optional<StringBody> body = content(only->region()).string_body(only->value);
   if (!body) return std::nullopt;
   body->kind = kinds_.intern({only->region(), body->kind});

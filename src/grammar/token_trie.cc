@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "grammar/mask_bits.h"
+
 namespace deepinfer::grammar {
 namespace {
 
@@ -57,7 +59,7 @@ void TokenTrie::take(const Source& source, int32_t token, uint8_t byte) {
   for (; token >= 0; token = source.same_as.empty() ? -1 : source.same_as[static_cast<size_t>(token)]) {
     tokens_.push_back(token);
     last_bytes_.push_back(byte);
-    row_[static_cast<size_t>(token) / 64] |= MaskWord{1} << (token % 64);
+    set_bit(row_, token);
   }
 }
 

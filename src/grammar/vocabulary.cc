@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "grammar/byte_set.h"
+#include "grammar/mask_bits.h"
 #include "grammar/token_trie.h"
 
 namespace deepinfer::grammar {
@@ -30,10 +31,6 @@ bool is_digits(std::string_view bytes) {
 
 bool is_common(uint8_t byte) {
   return byte == ' ' || (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
-}
-
-void set_bit(std::vector<MaskWord>& row, int32_t bit) {
-  row[static_cast<size_t>(bit) / 64] |= MaskWord{1} << (bit % 64);
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ class Json : public TextMachine {
   explicit Json(const JsonRules& rules) : rules_(rules) { begin(spell({})); }
   std::optional<StringBody> string_body(State state) override;
   std::optional<Blanks> blanks(State state) override;
-  [[nodiscard]] bool has_kinds() const override { return rules_.tells && rules_.tells_kinds; }
+  State kind_state(uint32_t kind) override;
   uint32_t kind_step(uint32_t kind, uint8_t byte) override;
   bool kind_ends(uint32_t kind) override { return kind == 2; }
 
@@ -405,6 +405,7 @@ inline std::optional<StringBody> Json::string_body(State state) {
   if (p.mode != kString || p.part != kBetween || p.high) return std::nullopt;
   StringBody body{};
   body.any_text = p.is_name || rules_.n_evens == 0;
+  if (!body.any_text && !rules_.tells_kinds) return std::nullopt;
   body.kind = p.is_name ? 1 : static_cast<uint32_t>(2 + p.n_a);
   body.every_escape = rules_.tells_escapes && rules_.solidus;
   body.max_left = -1;
@@ -431,6 +432,14 @@ inline std::optional<StringBody> Json::string_body(State state) {
   }
   body.after = body.same_after ? number(spell(after)) : kDead;
   return body;
+}
+
+inline State Json::kind_state(uint32_t kind) {
+  Place p;
+  p.mode = kString;
+  p.n_a = static_cast<int32_t>(kind) - 2;
+  p.n_chars = -1'000'000;  // no limit is near
+  return number(spell(p));
 }
 
 inline uint32_t Json::kind_step(uint32_t kind, uint8_t byte) {
