@@ -194,8 +194,12 @@ std::string GrammarCheck::plain(const Answer& answer) const {
     text += Json(walk).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   const bench::Percentiles mask = bench::percentiles(answer.times.mask);
   char times[160];
-  std::snprintf(times, sizeof times, "compiled in %.0f us; %lld masks, us: p50 %.2f, p99 %.2f, max %.2f\n",
-                answer.compile_us, static_cast<long long>(mask.n), mask.p50, mask.p99, mask.max);
+  if (answer.compiled.refusal) {
+    std::snprintf(times, sizeof times, "answered in %.0f us\n", answer.compile_us);
+  } else {
+    std::snprintf(times, sizeof times, "compiled in %.0f us; %lld masks, us: p50 %.2f, p99 %.2f, max %.2f\n",
+                  answer.compile_us, static_cast<long long>(mask.n), mask.p50, mask.p99, mask.max);
+  }
   return text + times;
 }
 

@@ -278,8 +278,8 @@ class Frames {
   int64_t total_cost(View v);
   bool may_end(View v);  // in some way, perhaps
   int64_t formula_cost(View v, Formula f);
-  void explore(Search& s, std::vector<std::pair<Formula, bool>> todo, Choice c);
-  bool decide(Search& s, NodeId node, bool holds, Choice& c, std::vector<std::pair<Formula, bool>>& todo);
+  void explore(Search& s, std::vector<std::pair<Formula, bool>> goals, Choice c);
+  bool decide(Search& s, NodeId node, bool holds, Choice& c, std::vector<std::pair<Formula, bool>>& goals);
   std::vector<Formula> in_order(Formula f);
   int64_t choice_cost(View v, Choice& c);
   bool can_hold(View v, NodeId node);

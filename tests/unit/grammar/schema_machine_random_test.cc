@@ -200,16 +200,28 @@ bool walk(Machine& machine, std::mt19937& random, std::string& text) {
   return machine.complete(s);
 }
 
+/// A random schema, as a machine and for the definition.
+struct Case {
+  Case(uint32_t seed, uint32_t features, PropertyOrder order)
+      : languages(std::make_unique<Languages>()),
+        shared(*languages),
+        schema(SchemaMaker(shared, seed, features).make(3 + static_cast<int>(seed % 6))),
+        oracle(shared, schema),
+        machine(make_schema_machine(std::move(languages), schema, {.order = order})) {}
+
+  std::unique_ptr<Languages> languages;
+  Languages& shared;  // lives in the machine
+  const Schema schema;
+  SchemaEvaluator oracle;
+  const std::unique_ptr<Machine> machine;
+};
+
 void check(uint32_t features, uint32_t n_schemas, uint32_t first_seed, PropertyOrder order, double stuck_max) {
   int n_valid = 0, n_walks = 0, n_stuck = 0;
   for (uint32_t seed = first_seed; seed < first_seed + n_schemas; ++seed) {
-    auto languages = std::make_unique<Languages>();
-    Languages& shared = *languages;
-    const Schema schema = SchemaMaker(shared, seed, features).make(3 + static_cast<int>(seed % 6));
-    SchemaEvaluator oracle(shared, schema);
-    SchemaOptions options;
-    options.order = order;
-    const auto machine = make_schema_machine(std::move(languages), schema, options);
+    Case made(seed, features, order);
+    SchemaEvaluator& oracle = made.oracle;
+    const auto& machine = made.machine;
     ASSERT_NE(machine, nullptr);
     std::mt19937 random(seed);
     bool any = false;
@@ -284,13 +296,9 @@ bool goes_home(Machine& machine, State s, std::string& text) {
 void check_home(uint32_t features, uint32_t n_schemas, uint32_t first_seed, PropertyOrder order, double lost_max) {
   int n_ways = 0, n_lost = 0;
   for (uint32_t seed = first_seed; seed < first_seed + n_schemas; ++seed) {
-    auto languages = std::make_unique<Languages>();
-    Languages& shared = *languages;
-    const Schema schema = SchemaMaker(shared, seed, features).make(3 + static_cast<int>(seed % 6));
-    SchemaEvaluator oracle(shared, schema);
-    SchemaOptions options;
-    options.order = order;
-    const auto machine = make_schema_machine(std::move(languages), schema, options);
+    Case made(seed, features, order);
+    SchemaEvaluator& oracle = made.oracle;
+    const auto& machine = made.machine;
     std::mt19937 random(seed);
     for (int i = 0; i < 8 && machine->start() != kDead; ++i) {
       std::string text;
