@@ -18,7 +18,9 @@ void KindWalk::walk(uint32_t kind) {
     const uint16_t to = next(*frame.row, node.byte);
     if (to == kDeadRow) continue;
     Row& here = row(to);
-    if (Row& before = node.begins_character ? *frame.row : here; is_taken(node, before)) {
+    const int32_t n_chars_before = node.n_chars - (node.begins_character ? 1 : 0);
+    if (Row& before = node.begins_character ? *frame.row : here;
+        is_taken(node, before, node.n_chars_max - n_chars_before)) {
       found(node.first, node.end, before, node.n_chars_max);
       continue;
     }
@@ -74,21 +76,44 @@ void KindWalk::take_leaves(const TokenTrie::Node& node, Row& from) {
   }
 }
 
-/// Whether all below the node, which is behind the row or begins a character there, leads back to the row.
-bool KindWalk::is_taken(const TokenTrie::Node& node, Row& from) {
+/// Whether all below the node, which is behind the row or begins a character there, stays inside and counts as the row. The
+/// tokens have up to n_chars characters from the row on.
+bool KindWalk::is_taken(const TokenTrie::Node& node, Row& from, int32_t n_chars) {
   if ((node.groups & kNoGroup) != 0) return false;
   if (!from.loops_known) {
     if (node.end - node.first < kLoopTokens) return false;
     find_loops(from);
   }
-  return (node.groups & ~from.loops) == 0;
+  return (node.groups & ~from.loops) == 0 || shifts_all(from, node.groups, n_chars);
+}
+
+/// Whether from here on one row leads to the next by all characters of the groups, as far as n_chars or to one that loops.
+bool KindWalk::shifts_all(Row& from, CharGroups groups, int32_t n_chars) {
+  if (n_chars > kShiftsMax) return false;
+  Row* at = &from;
+  for (; n_chars > 0 && (groups & ~at->loops) != 0; --n_chars) {
+    if ((groups & ~at->shifts) != 0) return false;
+    at = &row(at->shift_to);
+    if (at->n_more != from.n_more || at->is_counted != from.is_counted) return false;
+    if (!at->loops_known && n_chars > 1) find_loops(*at);
+  }
+  return true;
 }
 
 void KindWalk::find_loops(Row& from) {
+  constexpr uint32_t kDiffer = 0;
   from.loops_known = true;
   behind_.clear();
-  n_blank_loops_ = 0;
-  CharGroups broken = kNoGroup;
+  targets_.fill(kDiffer);
+  CharGroups seen = 0, broken = kNoGroup;
+  const auto lead = [&](int32_t group_index, uint32_t to) {
+    const CharGroups group = CharGroups{1} << group_index;
+    uint32_t& target = targets_[static_cast<size_t>(group_index)];
+    if ((seen & group) == 0) target = to;
+    seen |= group;
+    if (to == kDiffer || to != target) broken |= group;
+  };
+  blank_ = {};
   for (int b = 0x20; b < 0xF5; ++b) {
     const auto byte = static_cast<uint8_t>(b);
     const CharGroups group = CharGroups{1} << char_group(byte);
@@ -97,38 +122,55 @@ void KindWalk::find_loops(Row& from) {
     const Utf8State utf8 = next_utf8_state(kBetween, byte);
     const uint32_t kind = machine_.kind_step(from.kind, byte);
     const uint32_t bits = byte < 0xE0 ? byte & 0x1FU : byte & 0x0FU;
-    if (utf8 == kBetween ? kind != from.kind : !loops_behind(from, kind, utf8, bits)) broken |= group;
+    lead(char_group(byte), utf8 == kBetween ? kind : behind(from, kind, utf8, bits));
   }
-  from.loops = ~broken & ((CharGroups{1} << kBlankGroup) - 1);
-  if (n_blank_loops_ == kWideBlanks) from.loops |= CharGroups{1} << kBlankGroup;
+  if (blank_.n == kWideBlanks) lead(kBlankGroup, blank_.to);
+  const CharGroups whole = seen & ~broken;
+  uint32_t on = kDiffer;  // where most characters lead on to: those of the first group that leads elsewhere
+  for (int32_t group = 0; group <= kBlankGroup; ++group) {
+    const CharGroups bit = CharGroups{1} << group;
+    if ((whole & bit) == 0) continue;
+    const uint32_t to = targets_[static_cast<size_t>(group)];
+    if (to == from.kind) from.loops |= bit;
+    if (to != from.kind && on == kDiffer) on = to;
+    if (to == on) from.shifts |= bit;
+  }
+  if (on != kDiffer) from.shift_to = row_of(on);
 }
 
-/// Whether all rests of a character but blanks lead back to the row, and all begun ones count as it does.
-bool KindWalk::loops_behind(const Row& from, uint32_t kind, Utf8State utf8, uint32_t bits) {
-  if (kind == 0) return false;
+/// Where all rests of a character lead to, but blanks, if all begun ones count as the row does; 0: they differ, or one leads
+/// nowhere.
+uint32_t KindWalk::behind(const Row& from, uint32_t kind, Utf8State utf8, uint32_t bits) {
+  if (kind == 0) return 0;
   const int32_t n_left = utf8 == kOneLeft ? 1 : utf8 == kTwoLeft || utf8 == kAfterE0 || utf8 == kAfterED ? 2 : 3;
   const bool has_blank = has_wide_blank(bits, n_left);
   if (!has_blank) {
     const auto known = std::ranges::find_if(behind_, [&](const Behind& b) { return b.kind == kind && b.utf8 == utf8; });
-    if (known != behind_.end()) return known->loops;
+    if (known != behind_.end()) return known->to;
   }
-  bool loops = !count_ || machine_.kind_chars(kind) == (from.is_counted ? from.n_more : -1);
-  for (uint32_t b = 0x80; b < 0xC0 && (loops || has_blank); ++b) {
+  bool is_one = !count_ || machine_.kind_chars(kind) == (from.is_counted ? from.n_more : -1);
+  bool is_first = true;
+  uint32_t common = 0;
+  for (uint32_t b = 0x80; b < 0xC0 && (is_one || has_blank); ++b) {
     const auto byte = static_cast<uint8_t>(b);
     const Utf8State after = next_utf8_state(utf8, byte);
     if (after == kIllFormed) continue;
-    const uint32_t to = machine_.kind_step(kind, byte);
+    uint32_t to = machine_.kind_step(kind, byte);
     const uint32_t more_bits = bits << 6 | (b & 0x3F);
     if (after != kBetween) {
-      loops = loops_behind(from, to, after, more_bits) && loops;
+      to = behind(from, to, after, more_bits);
     } else if (has_blank && has_wide_blank(more_bits, 0)) {
-      n_blank_loops_ += to == from.kind ? 1 : 0;
-    } else {
-      loops = loops && to == from.kind;
+      if (blank_.n == 0) blank_.to = to;
+      blank_.n += to != 0 && to == blank_.to ? 1 : 0;
+      continue;
     }
+    if (is_first) common = to;
+    is_first = false;
+    is_one = is_one && to != 0 && to == common;
   }
-  if (!has_blank) behind_.push_back({kind, utf8, loops});
-  return loops;
+  if (!is_one) common = 0;
+  if (!has_blank) behind_.push_back({kind, utf8, common});
+  return common;
 }
 
 void set_tokens(const TokenTrie& trie, std::span<const TokenRun> runs, int32_t n_more, std::span<MaskWord> row) {

@@ -1,5 +1,6 @@
 // Walks the tokens with a kind of JSON strings: the raw bytes that stay inside. Every state becomes a table row, so that a byte
-// costs a look-up; where a state leads back to itself by all characters below a node, that is taken unseen.
+// costs a look-up; where all characters below a node lead back to the state, or along a chain of states, its tokens are taken
+// unseen.
 #pragma once
 
 #include <algorithm>
@@ -43,6 +44,7 @@ class KindWalk {
  private:
   static constexpr size_t kRowsMax = 8192;     // 4 MB; beyond, all are found anew
   static constexpr uint32_t kLoopTokens = 64;  // below a node: worth a question for loops
+  static constexpr int32_t kShiftsMax = 64;    // rows of a chain
   static constexpr uint16_t kNotAsked = 0, kDeadRow = 1;
   using Table = std::array<uint16_t, 256>;  // places in rows_, by byte
   struct Row {
@@ -51,7 +53,9 @@ class KindWalk {
     bool is_counted = true;
     bool loops_known = false;
     Table* table = nullptr;
-    CharGroups loops = 0;  // all characters of which lead back here
+    CharGroups loops = 0;   // all characters of which lead back here
+    CharGroups shifts = 0;  // all characters of which lead to the row shift_to
+    uint16_t shift_to = 0;
   };
   struct Frame {
     uint32_t child, end;  // of nodes, still to be looked at
@@ -63,9 +67,10 @@ class KindWalk {
   uint16_t next(Row& row, uint8_t byte);
   void begin_anew();
   void take_leaves(const TokenTrie::Node& node, Row& row);
-  bool is_taken(const TokenTrie::Node& node, Row& row);
+  bool is_taken(const TokenTrie::Node& node, Row& row, int32_t n_chars);
+  bool shifts_all(Row& row, CharGroups groups, int32_t n_chars);
   void find_loops(Row& row);
-  bool loops_behind(const Row& row, uint32_t kind, Utf8State utf8, uint32_t bits);
+  uint32_t behind(const Row& row, uint32_t kind, Utf8State utf8, uint32_t bits);
   void found(uint32_t first, uint32_t end, const Row& row, int32_t n_chars) {
     is_counted_ = is_counted_ && row.is_counted;
     n_chars_max_ = std::max(n_chars_max_, n_chars + row.n_more);
@@ -83,13 +88,17 @@ class KindWalk {
   std::deque<Table> tables_;
   FlatMap index_;  // kind -> rows_
   std::vector<Frame> open_;
-  struct Behind {  // answers of loops_behind() for one row
+  struct Behind {  // answers of behind() for one row
     uint32_t kind;
     Utf8State utf8;
-    bool loops;
+    uint32_t to;
   };
   std::vector<Behind> behind_;
-  int32_t n_blank_loops_ = 0;
+  std::array<uint32_t, 64> targets_{};  // by group: where all of its characters lead to; 0: not seen, or they differ
+  struct {
+    uint32_t to = 0;
+    int32_t n = 0;  // that lead there
+  } blank_;         // blanks outside ASCII, of one row
   std::vector<TokenRun> runs_;
   bool is_counted_ = true;
   int32_t n_chars_max_ = 0;
