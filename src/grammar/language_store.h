@@ -58,6 +58,7 @@ enum NodeFlag : uint8_t {
   kNonEmpty = 8,  // has a text, surely
   kEmpty = 16,    // has no text: found by a search
   kExact = 32,    // n_min is exact
+  kStepped = 64,  // a byte was asked that no row remembers
 };
 
 inline constexpr Lang kEverything = 3;  // every sequence of bytes
@@ -226,6 +227,7 @@ class LanguageStore {
   std::vector<uint32_t> table_;  // of node numbers + 1, by hash
   std::vector<Lang> scratch_;
   std::vector<ByteSet> sets_scratch_;
+  std::array<ByteSet, 256> classes_scratch_;
   std::vector<uint32_t> collected_;  // per node: the last call of partition_of() that met it
   uint32_t n_partitions_asked_ = 0;
 

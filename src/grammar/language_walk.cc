@@ -220,7 +220,7 @@ uint32_t LanguageStore::partition_of(Lang lang) {
   if (collected_.size() < nodes_.size()) collected_.resize(nodes_.size() + nodes_.size() / 2);
   ++n_partitions_asked_;
   collect(lang, sets, singles);
-  std::array<ByteSet, 256> classes;
+  std::array<ByteSet, 256>& classes = classes_scratch_;
   int32_t n = 1;
   classes[0] = ByteSet::range(0, 0xFF).without(singles);
   for (size_t i = 0; i < sets.size(); ++i) {
@@ -301,7 +301,9 @@ Lang LanguageStore::raw_next(Walk walk, Lang from, int byte_class) {
 
 Lang LanguageStore::find_next(Lang from, uint8_t byte) {
   if (from >= nodes_.size() || live(from) == kNothing || exhausted()) return kNothing;
-  if (begins_with_literal(from)) {  // one byte may come: that is sooner found than a row
+  // One byte may come, or one is asked: that is sooner found than a row.
+  if (begins_with_literal(from) || (at(from).walk < 0 && !has(from, kStepped))) {
+    nodes_[from].flags |= kStepped;
     const Lang after = live(derive(from, byte));
     if (exhausted()) return kNothing;
     if (after == kNothing || has(after, kNonEmpty)) return after;
