@@ -45,6 +45,25 @@ Mask GrammarStates::mask(State state) {
   return failure_.empty() ? mask : Mask{};
 }
 
+void GrammarStates::prepare() {
+  constexpr auto kTime = std::chrono::milliseconds(2), kTimeMax = std::chrono::milliseconds(20);
+  constexpr int64_t kStepsMax = 2'000'000;
+  constexpr int64_t kBytesMax = int64_t{4} << 20;
+  const std::lock_guard lock(mutex_);
+  if (!failure_.empty() || n_bytes() > kBytesMax) return;
+  const auto end = Fuel::Clock::now() + kTime;
+  fuel_ = Fuel(kStepsMax, kTimeMax);  // of all; what is begun in time may take so long
+  for (const Machine::Likely& likely : machine_->likely_states()) {
+    if (Fuel::Clock::now() > end || fuel_.n_left() < kStepsMax / 2) break;
+    if (likely.is_behind_quote) {
+      cache_.prepare_behind_quote(likely.state);
+    } else {
+      cache_.mask(likely.state);
+    }
+  }
+  check();
+}
+
 State GrammarStates::advance(State state, int32_t token) {
   const std::lock_guard lock(mutex_);
   if (!failure_.empty()) return kDead;

@@ -33,6 +33,8 @@ class GrammarStates {
   [[nodiscard]] State start() const { return start_; }
   /// Empty once failed.
   Mask mask(State state);
+  /// Answers ahead what most texts ask, for a small part of what a compilation may take. May fail, if that was too little.
+  void prepare();
   /// kDead: not allowed, or failed.
   State advance(State state, int32_t token);
   bool complete(State state);

@@ -162,6 +162,7 @@ Built build(const Constraint& constraint, const CompileLimits& limits) {
 
 Compiled compile(std::shared_ptr<const Vocabulary> vocabulary, const Constraint& constraint,
                  const CompileLimits& limits) {
+  const auto begun = Fuel::Clock::now();
   Built built = build(constraint, limits);
   if (built.refusal) return {nullptr, std::move(built.refusal), std::move(built.ignored)};
   const auto again = [constraint, limits] { return build(constraint, limits).machine; };
@@ -172,6 +173,10 @@ Compiled compile(std::shared_ptr<const Vocabulary> vocabulary, const Constraint&
   if (const std::string cause = states->failure(); !cause.empty())
     return {nullptr, Refusal{"", "", "the first mask of the constraint takes too much: " + cause},
             std::move(built.ignored)};
+  if (constexpr auto kSoon = std::chrono::milliseconds(20); Fuel::Clock::now() - begun < kSoon) {
+    states->prepare();
+    static_cast<void>(grammar->states());  // fresh ones, if that took too much
+  }
   return {std::move(grammar), std::nullopt, std::move(built.ignored)};
 }
 

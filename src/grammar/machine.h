@@ -23,6 +23,7 @@ inline constexpr State kDead = 0;
 struct Reach {
   int32_t n_bytes = -1;  // 4 covers `:1,"`; -1: without end
   bool brackets = true;  // false: up to a closing bracket only
+  bool values = true;    // false: behind a name, up to the end of the member's value only
 };
 
 /// A state inside the characters of a JSON string, after the opening quote and between two characters. Nothing but what
@@ -164,6 +165,15 @@ class Machine {
   };
   virtual std::optional<KindName> kind_name(uint32_t) { return std::nullopt; }
 
+  /// A state that many texts come by, or that after_text() and string_body() tell of.
+  struct Likely {
+    State state;
+    bool is_behind_quote;  // of the second sort
+  };
+  /// Some, nearest to the start first, for a look ahead. Any time, once.
+  virtual std::vector<Likely> likely_states() { return {}; }
+  /// All texts are JSON: nothing follows a string that could not in some JSON text.
+  [[nodiscard]] virtual bool is_json() const { return false; }
   /// False: some of what is valid may have been left out, so that "nothing" may not be all.
   [[nodiscard]] virtual bool knows_all() const { return true; }
   /// Memory of all states, bytes.

@@ -8,6 +8,7 @@
 #include "grammar/mask_bits.h"
 #include "grammar/mask_store.h"
 #include "grammar/string_masks.h"
+#include "grammar/structure_masks.h"
 #include "grammar/trie_walk.h"
 
 namespace deepinfer::grammar {
@@ -29,10 +30,12 @@ struct MaskCache::Impl {
         walk(words, automaton),
         store(words),
         strings(words, walk, store),
+        structure(words, walk),
         composes_numbers(words.number_end_tokens().empty()) {}
 
   Mask find_mask(State state);
   Mask find_number(const NumberBody& body);
+  Mask find_structure(const Blanks& blanks, uint32_t number);
   Mask find_free_text(State state, const FreeText& text);
   bool find_ids(State state, bool without_numbers);
 
@@ -41,6 +44,7 @@ struct MaskCache::Impl {
   TrieWalk walk;
   MaskStore store;
   StringMasks strings;
+  StructureMasks structure;
   FlatMap index;  // State -> masks
   std::vector<Mask> masks;
   const bool composes_numbers;
@@ -58,6 +62,9 @@ Mask MaskCache::Impl::find_mask(State state) {
     if (const auto body = machine.number_body(state)) return store.keep_with(find_number(*body), ends);
   }
   const uint32_t number = composes_numbers ? machine.number_kind(state) : 0;
+  if (machine.is_json()) {
+    if (const auto blanks = machine.blanks(state)) return store.keep_with(find_structure(*blanks, number), ends);
+  }
   const bool is_apart = find_ids(state, number != 0);
   ids.insert(ids.end(), ends.begin(), ends.end());
   const Mask mask = is_apart ? store.keep_with_others(strings.number_tokens(number), ids) : store.keep_ids(ids);
@@ -75,6 +82,28 @@ Mask MaskCache::Impl::find_number(const NumberBody& body) {
   index.insert(body.after, static_cast<uint32_t>(masks.size()));
   masks.push_back(after);
   return store.keep_either(inside, after);
+}
+
+/// Between two tokens of JSON; `number`: of number_kind().
+Mask MaskCache::Impl::find_structure(const Blanks& blanks, uint32_t number) {
+  ids.clear();
+  structure.append(blanks, ids);
+  if (number != 0) return store.keep_with_others(strings.number_tokens(number), ids);
+  const std::optional<NextBytes> next = machine.next_bytes(blanks.clean);
+  const auto found = [this](uint32_t, const TrieNode& node) {
+    for (int32_t token = node.token; token >= 0; token = vocabulary.same_bytes(token)) ids.push_back(token);
+    return true;
+  };
+  for (const char c : std::string_view("-0123456789")) {
+    const auto byte = static_cast<uint8_t>(c);
+    const auto node = static_cast<uint32_t>(vocabulary.first_node(byte));
+    if (node == 0 || (next && !next->contains(byte))) continue;
+    walk.begin();
+    walk.walk(
+        vocabulary.nodes(), node, vocabulary.nodes()[node].next, blanks.clean,
+        [](uint32_t, const TrieNode&) { return true; }, found);
+  }
+  return store.keep_ids(ids);
 }
 
 Mask MaskCache::Impl::find_free_text(State state, const FreeText& text) {
@@ -140,13 +169,16 @@ Mask MaskCache::mask(State state) {
   return mask;
 }
 
+void MaskCache::prepare_behind_quote(State state) { impl_->strings.prepare(state); }
+
 State MaskCache::advance(State state, int32_t token) {
   const std::string_view bytes = impl_->vocabulary.bytes(token);
   return bytes.empty() ? kDead : impl_->machine.steps(state, bytes);
 }
 
 int64_t MaskCache::n_bytes() const {
-  return impl_->walk.n_bytes() + impl_->store.n_bytes() + impl_->strings.n_bytes() + impl_->index.n_bytes() +
+  return impl_->walk.n_bytes() + impl_->store.n_bytes() + impl_->strings.n_bytes() + impl_->structure.n_bytes() +
+         impl_->index.n_bytes() +
          static_cast<int64_t>(impl_->masks.capacity() * sizeof(Mask) + impl_->ids.capacity() * sizeof(int32_t));
 }
 

@@ -41,6 +41,8 @@ class MaskCache {
   /// The mask, if it was asked before: then it is there; else nothing is done.
   [[nodiscard]] const Mask* find(State state) const;
   /// The state after all bytes of the token; kDead if it is not allowed (always for special tokens).
+  /// Does work ahead for the masks of strings behind whose quote the state is.
+  void prepare_behind_quote(State state);
   State advance(State state, int32_t token);
   [[nodiscard]] int64_t n_bytes() const;
 

@@ -147,8 +147,13 @@ Mask MaskStore::keep_without(const Mask& mask, std::vector<int32_t>& ids) {
 }
 
 Mask MaskStore::keep_with_others(const Mask& mask, std::vector<int32_t>& ids) {
-  std::sort(ids.begin(), ids.end());
   if (mask.empty()) return keep_ids(ids);
+  if (ids.size() <= kSortMax) {
+    std::sort(ids.begin(), ids.end());
+  } else {
+    const std::span<const int32_t> ascending = sorted(ids);
+    ids.assign(ascending.begin(), ascending.end());
+  }
   const Mask both = merged(mask, ids);
   ids.clear();
   return both;

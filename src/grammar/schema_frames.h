@@ -148,6 +148,8 @@ class Frames {
   /// The value of a member is next. `other`: number of its name if it is not of the table's; kForgotten where the names()
   /// need not be remembered, 0 for a name that is not known.
   Frame begin_member(Frame f, uint32_t name_class, uint32_t other);
+  /// What the value of that member must be; kNoValue: no such member may come.
+  Want member_want(Frame f, uint32_t name_class, uint32_t other);
   /// An item is next. `mark`: what mark() shall give.
   Frame begin_item(Frame f, uint32_t mark);
   /// The open value is complete; truth of the roots of child_want(). `value`: number of its canonical text where
@@ -237,6 +239,7 @@ class Frames {
   Formula root_formula(NodeId node, std::vector<NodeId>& roots);
   bool note_name(Words& w, uint32_t name_class, uint32_t other);
   Want test_member(View v, uint32_t name_class);
+  Want member_want(Frame f, uint32_t name_class, uint32_t other, Words& w);
   void find_possible_names(ContainerPlan& p);
   void offer_plain(View v, std::vector<uint32_t>& offered);
   void find_others(View v, NameSet& set);

@@ -236,20 +236,30 @@ std::optional<StringBody> SchemaMachine::key_body(const Place& p) {
     // `:1,"`: no other name has ended. But this may be the last one of those that are free.
     body.reach.n_bytes = has_one_text(set.others) ? 2 : 4;
   }
+  body.reach.values = false;
   body.after = after_other_name(p.frame, set, patterns);
   return body;
 }
 
 State SchemaMachine::after_other_name(Frame frame, const NameSet& set, std::span<const uint32_t> patterns) {
-  const uint32_t name_class = frames_.class_of_others(frame, patterns);
-  const auto [slot, is_new] = after_names_.try_emplace(uint64_t{frame} << 32 | name_class, kDead);
+  return before_member(frame, frames_.class_of_others(frame, patterns), set.remember ? 0 : kForgotten);
+}
+
+/// Behind a name of the class, up to the end of the member's value: the same for all objects in which the value must be the same.
+/// Precondition: !captures(frame)
+State SchemaMachine::before_member(Frame frame, uint32_t name_class, uint32_t other) {
+  const auto [known, is_unknown] = after_names_.try_emplace(uint64_t{frame} << 32 | name_class, kDead);
+  if (!is_unknown) return known->second;
+  const Want want = frames_.member_want(frame, name_class, other);
+  if (want == kNoValue) return kDead;
+  const auto [state, is_new] = before_members_.try_emplace(want, kDead);
   if (is_new) {
     Place next;
     next.phase = Phase::kAfterKey;
-    next.frame = frames_.begin_member(frame, name_class, set.remember ? 0 : kForgotten);
-    if (next.frame != kNoFrame) slot->second = intern(next);
+    next.frame = frames_.begin_member(frame, name_class, other);
+    state->second = intern(next);
   }
-  return slot->second;
+  return known->second = state->second;
 }
 
 int64_t SchemaMachine::text_bytes(const Place& p) {

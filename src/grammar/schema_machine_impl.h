@@ -48,6 +48,8 @@ class SchemaMachine final : public Machine {
   State kind_state(uint32_t kind) override;
   int32_t chars_left(State state) override;
   std::optional<KindName> kind_name(uint32_t kind) override;
+  std::vector<Likely> likely_states() override;
+  [[nodiscard]] bool is_json() const override { return true; }
   [[nodiscard]] bool knows_all() const override { return frames_.tried_all(); }
   [[nodiscard]] int64_t n_bytes() const override;
   void set_fuel(Fuel* fuel) override {
@@ -157,6 +159,7 @@ class SchemaMachine final : public Machine {
   void add_below(Lang lang, uint32_t prefix, int32_t n_left, std::vector<CharRange>& out);
   const std::vector<CharRange>& continuations(Lang lang, int32_t n_left);
   bool intersects(const Place& p, uint32_t first, uint32_t last);
+  bool begins_with(const Place& p, uint32_t first, uint32_t last);
   [[nodiscard]] bool only_needed_escapes(const Place& p) const;
   bool escape_possible(const Place& p, bool by_code);
   std::string key_text(const Place& p) const;
@@ -168,6 +171,8 @@ class SchemaMachine final : public Machine {
   bool may_be_used_up(Frame item);
   bool has_one_text(Lang lang);
   void compared_body(const Place& p, std::span<const uint8_t> truth, StringBody& body);
+  State after_name(const Place& p, Reach& reach);
+  State before_member(Frame frame, uint32_t name_class, uint32_t other);
   State after_other_name(Frame frame, const NameSet& set, std::span<const uint32_t> patterns);
   int64_t text_bytes(const Place& p);
   int64_t escape_bytes(const Place& p);
@@ -187,7 +192,8 @@ class SchemaMachine final : public Machine {
       ended_;  // (frame, truth of the roots) -> ended_frame(), where values are not compared
   std::unordered_map<uint64_t, ScalarPlan> plans_without_;  // (list, want, kind): without values used before
   std::unordered_map<Want, NextBytes> first_bytes_;         // of values
-  std::unordered_map<uint64_t, State> after_names_;         // (frame, class): behind names that nobody declared
+  std::unordered_map<uint64_t, State> after_names_;         // (frame, class) -> before_member()
+  std::unordered_map<Want, State> before_members_;          // the same by what the value must be
   std::unordered_map<Lang, CharSet> characters_;
   std::unordered_map<uint64_t, std::vector<CharRange>> continuations_;  // (language, bytes missing of a character)
   CharSet key_characters_;

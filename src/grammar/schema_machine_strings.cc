@@ -299,18 +299,25 @@ State SchemaMachine::after_text(State from, std::string_view text, Reach& reach)
   State after = kDead;
   if (p.phase == Phase::kString) {
     after = p.min_left > 0 ? kDead : end_string(p, capture);
-  } else if (const NameSet& set = *frames_.names(p.frame);
-             is_other_name(p) && set.remember && !frames_.captures(p.frame)) {
-    // Which name it was will not be seen before another one ends.
-    const auto words = texts_.at(p.text);
-    if (!languages_->accepts_empty(words[words[0] == kNamed ? 4 : 1])) return kDead;
-    if (frames_.lists(frames_.list(p.frame), wants_.strings.intern(key_text(p)))) return kDead;
-    reach.n_bytes = has_one_text(set.others) ? 2 : 4;
-    after = after_other_name(p.frame, set, matched_patterns(p, set));
   } else {
-    after = end_key(p, capture);
+    after = frames_.captures(p.frame) ? end_key(p, capture) : after_name(p, reach);
   }
   return failure().empty() ? after : kDead;
+}
+
+/// Behind the name that ends here.
+State SchemaMachine::after_name(const Place& p, Reach& reach) {
+  const auto words = texts_.at(p.text);
+  const NameSet& set = *frames_.names(p.frame);
+  reach.values = false;
+  if (!is_other_name(p)) return before_member(p.frame, words[1], 0);
+  if (!languages_->accepts_empty(words[words[0] == kNamed ? 4 : 1])) return kDead;
+  if (set.remember) {
+    // Which name it was will not be seen before another one ends.
+    if (frames_.lists(frames_.list(p.frame), wants_.strings.intern(key_text(p)))) return kDead;
+    reach.n_bytes = has_one_text(set.others) ? 2 : 4;
+  }
+  return after_other_name(p.frame, set, matched_patterns(p, set));
 }
 
 // ---- escapes ----
@@ -398,9 +405,34 @@ bool SchemaMachine::escape_possible(const Place& p, bool by_code) {
 }
 
 bool SchemaMachine::intersects(const Place& p, uint32_t first, uint32_t last) {
+  constexpr uint32_t kLastAscii = 0x7F, kLast = 0x10FFFF;
+  // Their first bytes say it all: the sets of characters that may follow take long to make.
+  if (last <= kLastAscii) return begins_with(p, first, last);
+  if (first == 0 && last == kLast) return begins_with(p, 0, 0xFF);
   const CharSet* set = next_characters(p);
   if (set != nullptr) return grammar::intersects(*set, first, last);
   return first < kFirstHigh || last > kLastLow;  // more than surrogates
+}
+
+/// Some character may follow that begins with a byte in [first, last].
+bool SchemaMachine::begins_with(const Place& p, uint32_t first, uint32_t last) {
+  const auto words = texts_.at(p.text);
+  const bool in_string = p.phase == Phase::kString || p.phase == Phase::kStringEscape;
+  const bool named = !in_string && words[0] == kNamed;
+  const Lang lang = in_string ? words[0] : named ? words[4] : words[1];
+  if (lang == kAnyText) return true;
+  for (uint32_t byte = first; byte <= last && lang != kNothing; ++byte) {
+    if (languages_->next(lang, static_cast<uint8_t>(byte)) != kNothing) return true;
+  }
+  if (!named) return false;
+  const NameSet& set = *frames_.names(p.frame);
+  for (uint32_t name = words[1]; name < words[2]; ++name) {
+    const std::string_view text = set.table->names[name];
+    if (!set.offers(name) || text.size() <= words[3]) continue;
+    const auto byte = static_cast<uint8_t>(text[words[3]]);
+    if (first <= byte && byte <= last) return true;
+  }
+  return false;
 }
 
 const CharSet* SchemaMachine::next_characters(const Place& p) {

@@ -224,20 +224,30 @@ Lang Frames::names_of_classes(const MemberTable& table, uint64_t allowed, bool e
   return languages.except(languages.any_of(parts), languages.any_of(refused));
 }
 
+Want Frames::member_want(Frame f, uint32_t name_class, uint32_t other) {
+  Words w;
+  return member_want(f, name_class, other, w);
+}
+
 Frame Frames::begin_member(Frame f, uint32_t name_class, uint32_t other) {
-  Words w = copy(f);
-  if (name_class < plan(f).table->names.size()) {
-    const NameSet* set = names(f);
-    if (set == nullptr || !set->offers(name_class)) return kNoFrame;
-  } else if (test_member(frames_.at(f), name_class) == kNoValue) {
-    return kNoFrame;
-  }
-  if (!note_name(w, name_class, other)) return kNoFrame;
-  const Want want = child_for(w, name_class);
+  Words w;
+  const Want want = member_want(f, name_class, other, w);
   if (want == kNoValue) return kNoFrame;
   w[kChildWant] = want;
   w[kChildClass] = name_class;
   return frames_.intern(w);
+}
+
+/// `w` becomes the frame that has the name.
+Want Frames::member_want(Frame f, uint32_t name_class, uint32_t other, Words& w) {
+  w = copy(f);
+  if (name_class < plan(f).table->names.size()) {
+    const NameSet* set = names(f);
+    if (set == nullptr || !set->offers(name_class)) return kNoValue;
+  } else if (test_member(frames_.at(f), name_class) == kNoValue) {
+    return kNoValue;
+  }
+  return note_name(w, name_class, other) ? child_for(w, name_class) : kNoValue;
 }
 
 }  // namespace deepinfer::grammar

@@ -74,7 +74,7 @@ const StringClosings::Set& StringClosings::plain(uint32_t kind) {
 StringClosings::Set StringClosings::find_plain(uint32_t kind) {
   Set found = none();
   Machine& machine = walk_.machine();
-  for (const auto& [text, set] : strings_.of_text) {
+  for (const auto& [text, set] : strings_.all_closings.of_text) {
     uint32_t to = kind;
     for (size_t i = 0; i < text.size() && to != 0; ++i) to = machine.kind_step(to, static_cast<uint8_t>(text[i]));
     if (to == 0 || !machine.kind_ends(to)) continue;
@@ -108,8 +108,11 @@ const StringClosings::Set& StringClosings::escaped(State state, const StringBody
 /// Takes away those whose suffix may not follow.
 void StringClosings::keep_allowed(State state, const StringBody& body, Set& set) {
   const Set& may = allowed_after(body.after);
-  const Set before = set;
-  for (size_t i = 0; i < set.size(); ++i) set[i] &= may[i];
+  Set before = set;
+  for (size_t i = 0; i < set.size(); ++i) {
+    before[i] &= tables_.all[i];
+    set[i] &= may[i];
+  }
   if (is_bounded(body.reach)) {
     for_each_bit(before, [&](int32_t closing) {
       if (is_beyond(closing, body.reach)) ask(state, closing, set);
@@ -122,24 +125,24 @@ void StringClosings::make_exceptions(State state, const StringBody& body, Set& s
   std::vector<std::string_view> texts;  // they live in the vocabulary
   for (const std::string_view text : body.except) {
     if (text.size() > strings_.text_bytes_max) continue;
-    const auto found = strings_.of_text.find(text);
-    if (found != strings_.of_text.end()) texts.push_back(found->first);
+    const auto found = tables_.of_text.find(text);
+    if (found != tables_.of_text.end()) texts.push_back(found->first);
   }
   for (const std::string_view text : texts) {  // body.except is no longer looked at: the machine is asked
-    const Set& of_text = strings_.of_text.at(text);
+    const Set& of_text = tables_.of_text.at(text);
     for (size_t i = 0; i < set.size(); ++i) set[i] &= ~of_text[i];
     add_text(state, text, set);
   }
   if (!has_escaped()) return;
   for (int32_t closing = 0; closing < static_cast<int32_t>(strings_.closings.size()); ++closing)
-    if (!has_bit(strings_.plain, closing)) ask(state, closing, set);
+    if (has_bit(tables_.all, closing) && !has_bit(strings_.plain, closing)) ask(state, closing, set);
 }
 
 /// Where the quote leads elsewhere after some texts, or nowhere: each text by itself.
 StringClosings::Set StringClosings::by_text(State state, const StringBody& body, const Text& text) {
   Set out = none();
   const Set& may = body.any_text ? strings_.plain : plain(text.kind);
-  for (const auto& [before, set] : strings_.of_text) {
+  for (const auto& [before, set] : tables_.of_text) {
     bool any = false;
     for (size_t i = 0; i < set.size(); ++i) any = any || (set[i] & may[i]) != 0;
     if (any) add_text(state, before, out);
@@ -158,19 +161,22 @@ StringClosings::Set StringClosings::by_text(State state, const StringBody& body,
 
 /// Some may be beyond the reach.
 bool StringClosings::is_bounded(const Reach& reach) const {
-  return !reach.brackets || (reach.n_bytes >= 0 && reach.n_bytes < strings_.suffix_bytes_max);
+  return !reach.brackets || !reach.values || (reach.n_bytes >= 0 && reach.n_bytes < strings_.suffix_bytes_max);
 }
 
 bool StringClosings::is_beyond(int32_t closing, const Reach& reach) const {
   const Closing& token = strings_.closings[static_cast<size_t>(closing)];
-  return (reach.n_bytes >= 0 && token.suffix_bytes > reach.n_bytes) || (!reach.brackets && token.has_bracket);
+  return (reach.n_bytes >= 0 && token.suffix_bytes > reach.n_bytes) || (!reach.brackets && token.has_bracket) ||
+         (!reach.values && token.ends_member);
 }
 
 void StringClosings::add_text(State state, std::string_view text, Set& out) {
+  const auto found = tables_.of_text.find(text);
+  if (found == tables_.of_text.end()) return;
   Reach reach;
   const State after = walk_.machine().after_text(state, text, reach);
   if (after == kDead) return;
-  const Set& set = strings_.of_text.at(text);
+  const Set& set = found->second;
   // All suffixes are a walk of 10 us; most texts stand before a few of them only.
   const bool is_walked = n_ones(set) > kClosingsAsked || after_.contains(after);
   if (is_walked) {
@@ -200,7 +206,7 @@ const StringClosings::Set& StringClosings::allowed_after(State after) {
     const size_t n_words = out.size();
     for (size_t i = 0; i < n_words; ++i) out[i] |= strings_.of_suffix[static_cast<size_t>(suffix) * n_words + i];
   };
-  const std::vector<TrieNode>& trie = strings_.suffixes;
+  const std::vector<TrieNode>& trie = tables_.suffixes;
   if (trie[0].token >= 0) take(trie[0].token);
   walk_.begin();
   walk_.walk(

@@ -31,17 +31,22 @@ class StringClosings {
 
   /// All borrowed.
   StringClosings(const Vocabulary& vocabulary, TrieWalk& walk, KindFacts& facts)
-      : vocabulary_(vocabulary), strings_(vocabulary.strings()), walk_(walk), facts_(facts) {}
+      : vocabulary_(vocabulary),
+        strings_(vocabulary.strings()),
+        tables_(walk.machine().is_json() ? strings_.json_closings : strings_.all_closings),
+        walk_(walk),
+        facts_(facts) {}
 
   [[nodiscard]] Set none() const { return Set(static_cast<size_t>(strings_.n_closing_words)); }
   /// Those that may come in `state`, whose string_body() is `body`.
   Set allowed(State state, const StringBody& body, const Text& text);
-  /// Adds those with this text, a key of StringTokens::of_text, before the quote that may come.
+  /// Adds those with this text, a key of ClosingTables::of_text, before the quote that may come.
   void add_text(State state, std::string_view text, Set& out);
   /// Sets or clears one by walking its token.
   void ask(State state, int32_t closing, Set& out);
   /// Appends the tokens of the set.
   void append_tokens(const Set& set, std::vector<int32_t>& tokens) const;
+  void prepare(State behind_quote) { allowed_after(behind_quote); }
   /// Equal sets have equal numbers.
   uint32_t number_of(const Set& set);
   [[nodiscard]] int64_t n_bytes() const;
@@ -69,6 +74,7 @@ class StringClosings {
 
   const Vocabulary& vocabulary_;
   const StringTokens& strings_;
+  const ClosingTables& tables_;
   TrieWalk& walk_;
   KindFacts& facts_;
   std::unordered_map<uint32_t, std::shared_ptr<const Set>> plain_;  // by kind

@@ -49,6 +49,8 @@ class StringMasks {
   /// The tokens of nothing but bytes that kind_step() takes, one after the other. Valid as long as this object.
   /// Cost     a look-up where some grammar asked for such numbers before; else a walk of the digits
   Mask number_tokens(uint32_t kind);
+  /// Finds out ahead what may follow a closing quote behind which the state is.
+  void prepare(State behind_quote) { closings_.prepare(behind_quote); }
   [[nodiscard]] int64_t n_bytes() const;
 
  private:

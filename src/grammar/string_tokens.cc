@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "grammar/json_scan.h"
 #include "grammar/mask_bits.h"
 #include "text/utf8.h"
 
@@ -153,6 +154,14 @@ struct Closer {
   bool escaped;
 };
 
+void find_shape(std::string_view suffix, Closing& out) {
+  JsonScan scan(JsonScan::Start::kBehindString);
+  size_t n_read = 0;
+  while (n_read < suffix.size() && scan.step(static_cast<uint8_t>(suffix[n_read]))) ++n_read;
+  out.may_be_json = n_read == suffix.size();
+  out.ends_member = scan.ended_member();
+}
+
 void make_closings(std::vector<Closer> closers, StringTokens& out) {
   std::sort(closers.begin(), closers.end(),
             [](const Closer& a, const Closer& b) { return a.entry.value < b.entry.value; });
@@ -161,30 +170,47 @@ void make_closings(std::vector<Closer> closers, StringTokens& out) {
   std::sort(suffixes.begin(), suffixes.end());
   suffixes.erase(std::unique(suffixes.begin(), suffixes.end()), suffixes.end());
 
-  std::vector<TrieEntry> entries;
-  for (size_t i = 0; i < suffixes.size(); ++i) entries.push_back({suffixes[i], static_cast<int32_t>(i)});
-  out.suffixes = make_trie(entries);
-
   const size_t n_words = (closers.size() + 63) / 64;
   out.n_closing_words = static_cast<int32_t>(n_words);
   out.plain.resize(n_words);
+  out.all_closings.all.resize(n_words);
+  out.json_closings.all.resize(n_words);
   out.of_suffix.resize(n_words * suffixes.size());
+  std::vector<uint8_t> may_be_json(suffixes.size());
   for (const Closer& closer : closers) {
     const auto index = static_cast<int32_t>(out.closings.size());
     const auto suffix = std::lower_bound(suffixes.begin(), suffixes.end(), closer.suffix) - suffixes.begin();
     const auto n_bytes = static_cast<int32_t>(closer.suffix.size());
-    out.closings.push_back({closer.entry.value, static_cast<int32_t>(suffix), closer.n_chars, n_bytes,
-                            closer.suffix.find_first_of("}]") != std::string_view::npos});
+    Closing closing{.token = closer.entry.value,
+                    .suffix = static_cast<int32_t>(suffix),
+                    .n_chars = closer.n_chars,
+                    .suffix_bytes = n_bytes,
+                    .has_bracket = closer.suffix.find_first_of("}]") != std::string_view::npos,
+                    .ends_member = false,
+                    .may_be_json = false};
+    find_shape(closer.suffix, closing);
+    out.closings.push_back(closing);
+    set_bit(out.all_closings.all, index);
+    if (closing.may_be_json) set_bit(out.json_closings.all, index);
+    may_be_json[static_cast<size_t>(suffix)] = closing.may_be_json ? 1 : 0;
     if (!closer.escaped) {
       const std::string_view text = closer.entry.bytes.substr(0, closer.entry.bytes.size() - closer.suffix.size() - 1);
       set_bit(out.plain, index);
-      set_bit(out.of_text.try_emplace(text, n_words).first->second, index);
+      set_bit(out.all_closings.of_text.try_emplace(text, n_words).first->second, index);
+      if (closing.may_be_json) set_bit(out.json_closings.of_text.try_emplace(text, n_words).first->second, index);
       out.text_bytes_max = std::max(out.text_bytes_max, text.size());
     }
     set_bit(std::span(out.of_suffix).subspan(static_cast<size_t>(suffix) * n_words), index);
     out.closing_chars_max = std::max(out.closing_chars_max, closer.n_chars);
     out.suffix_bytes_max = std::max(out.suffix_bytes_max, n_bytes);
   }
+  std::vector<TrieEntry> entries, json_entries;
+  for (size_t i = 0; i < suffixes.size(); ++i) {
+    entries.push_back({suffixes[i], static_cast<int32_t>(i)});
+    if (may_be_json[i] != 0) json_entries.push_back(entries.back());
+  }
+  out.all_closings.suffixes = make_trie(entries);
+  out.json_closings.suffixes = make_trie(json_entries);
   out.chars_up_to.resize(n_words * static_cast<size_t>(out.closing_chars_max + 1));
   for (size_t i = 0; i < out.closings.size(); ++i)
     for (int32_t n = out.closings[i].n_chars; n <= out.closing_chars_max; ++n)
@@ -323,9 +349,12 @@ StringTokens find_string_tokens(std::span<const TrieEntry> entries, std::span<co
 int64_t StringTokens::n_bytes() const {
   int64_t n = 0;
   for (const auto& row : rows) n += bytes_of(row);
-  for (const auto& [text, set] : of_text) n += 64 + bytes_of(set);
+  for (const ClosingTables* tables : {&all_closings, &json_closings}) {
+    for (const auto& [text, set] : tables->of_text) n += 64 + bytes_of(set);
+    n += bytes_of(tables->all) + bytes_of(tables->suffixes);
+  }
   return n + bytes_of(row_of) + bytes_of(rest) + bytes_of(escapes) + bytes_of(closings) + bytes_of(escaped_trie) +
-         bytes_of(plain) + bytes_of(chars_up_to) + bytes_of(suffixes) + bytes_of(of_suffix) + bytes_of(escaped_texts) +
+         bytes_of(plain) + bytes_of(chars_up_to) + bytes_of(of_suffix) + bytes_of(escaped_texts) +
          bytes_of(escaped_from) + bytes_of(escaped_tokens) + bytes_of(late_escapes) + bytes_of(late_closings);
 }
 

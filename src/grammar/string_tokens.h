@@ -76,6 +76,8 @@ struct Closing {
   int32_t n_chars;  // before the quote
   int32_t suffix_bytes;
   bool has_bracket;  // a closing one, in the suffix
+  bool ends_member;  // the string can be a name only, and the suffix goes on behind its value
+  bool may_be_json;  // some JSON text goes on like the suffix
 };
 
 /// A token with an escape, decoded: the text of its characters, and the escape that it ends in, if any.
@@ -94,6 +96,14 @@ struct EscapedToken {
   uint16_t digits;
 };
 
+/// Closings by what stands before the quote and behind it.
+struct ClosingTables {
+  std::vector<MaskWord> all;  // the set of them
+  /// Set per text before the quote, without escapes. The keys point into the vocabulary.
+  std::unordered_map<std::string_view, std::vector<MaskWord>> of_text;
+  std::vector<TrieNode> suffixes;  // trie of the suffixes, "" at the root; values are their numbers
+};
+
 struct StringTokens {
   /// Tokens that stay inside where n characters are still allowed: rows[row_of[n]], n < row_of.size(); the last stands
   /// for more. Characters may be raw, escaped, and cut at the end.
@@ -108,12 +118,11 @@ struct StringTokens {
   int32_t n_closing_words = 0;
   std::vector<TrieNode> escaped_trie;  // of those with an escape before the quote; values are indices of `closings`
   std::vector<MaskWord> plain;         // set: closings without an escape
-  /// Set per text before the quote, without escapes. The keys point into the vocabulary.
-  std::unordered_map<std::string_view, std::vector<MaskWord>> of_text;
+  ClosingTables all_closings;          // by everything
+  ClosingTables json_closings;         // of those that may be JSON
   size_t text_bytes_max = 0;
   std::vector<MaskWord> chars_up_to;  // n_closing_words each: n_chars <= 0, 1, ..
   int32_t closing_chars_max = 0;      // largest n_chars
-  std::vector<TrieNode> suffixes;     // trie of the suffixes, "" at the root; values are their numbers
   std::vector<MaskWord> of_suffix;    // n_closing_words each
   int32_t suffix_bytes_max = 0;
 

@@ -102,8 +102,8 @@ void TextTokens::leave(int32_t n_bytes) {
 void TextTokens::end() {
   const Place at = path_.back();
   if (at.raw != kNowhere && text_.size() <= strings_.text_bytes_max) {
-    const auto found = strings_.of_text.find(text_);
-    if (found != strings_.of_text.end()) ended_.push_back(found->first);
+    const auto found = strings_.all_closings.of_text.find(text_);
+    if (found != strings_.all_closings.of_text.end()) ended_.push_back(found->first);
   }
   if (at.decoded == kNowhere) return;
   for (const EscapedToken& token : escaped_at(at.decoded))

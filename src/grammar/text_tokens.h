@@ -29,7 +29,7 @@ class TextTokens final : public TextVisitor {
 
   /// Tokens that stay inside of some text and are a part of it, ascending. Those of tokens_to_ask() may be, too.
   std::vector<int32_t> take_tokens();
-  /// Texts behind which the closing quote may be in the token of some closing: keys of StringTokens::of_text.
+  /// Texts behind which the closing quote may be in the token of some closing: keys of ClosingTables::of_text.
   [[nodiscard]] const std::vector<std::string_view>& ended() const { return ended_; }
   /// Tokens and closings with escapes that are to be asked by their bytes; some twice.
   [[nodiscard]] const std::vector<int32_t>& tokens_to_ask() const { return tokens_to_ask_; }

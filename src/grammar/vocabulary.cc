@@ -104,6 +104,7 @@ Result<std::shared_ptr<const Vocabulary>> Vocabulary::build(std::span<const std:
   out->find_blanks();
   out->find_number_ends();
   out->strings_ = find_string_tokens(entries, out->same_bytes_, n_head);
+  out->json_tokens_ = find_json_tokens(entries);
   return std::shared_ptr<const Vocabulary>(std::move(out));
 }
 
@@ -233,7 +234,8 @@ int64_t Vocabulary::n_bytes() const {
                               (with_byte_.capacity() + number_end_tokens_.capacity()) * sizeof(int32_t) +
                               blank_tokens_.capacity() * sizeof(BlankToken) +
                               blank_prefixes_.capacity() * sizeof(BlankPrefix)) +
-         fan_index_.n_bytes() + strings_.n_bytes() + token_trie_->n_bytes() + kinds_->stats().n_bytes;
+         fan_index_.n_bytes() + strings_.n_bytes() + json_tokens_.n_bytes() + token_trie_->n_bytes() +
+         kinds_->stats().n_bytes;
 }
 
 }  // namespace deepinfer::grammar

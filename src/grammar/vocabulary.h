@@ -13,6 +13,7 @@
 
 #include "deepinfer/status.h"
 #include "grammar/flat_map.h"
+#include "grammar/json_tokens.h"
 #include "grammar/kind_cache.h"
 #include "grammar/string_tokens.h"
 
@@ -110,6 +111,7 @@ class Vocabulary {
   [[nodiscard]] std::span<const MaskWord> string_mask(int32_t n_chars_max) const;
   [[nodiscard]] int32_t string_chars_max() const { return static_cast<int32_t>(strings_.row_of.size()) - 1; }
   [[nodiscard]] const StringTokens& strings() const { return strings_; }
+  [[nodiscard]] const JsonTokens& json_tokens() const { return json_tokens_; }
 
   /// For walks of which much lives.
   [[nodiscard]] const TokenTrie& token_trie() const { return *token_trie_; }
@@ -146,6 +148,7 @@ class Vocabulary {
   std::array<uint32_t, 257> with_byte_from_{};  // of with_byte_
   std::vector<int32_t> with_byte_;              // tokens
   StringTokens strings_;
+  JsonTokens json_tokens_;
   std::unique_ptr<const TokenTrie> token_trie_;
   std::unique_ptr<KindCache> kinds_;
 };

@@ -211,6 +211,12 @@ def test_hostile_patterns_are_answered_by_name(name):
     judge_answer(json.loads(checks.run("--regex", pattern, "--json").stdout), why)
 
 
+def test_a_member_that_takes_too_long_hinders_no_other():
+    """What compilation looks at ahead has a smaller budget than a mask; this pattern takes more."""
+    schema = {"properties": {"a": {"type": "string", "pattern": "^.*a.{18}$", "maxLength": 100}, "b": {"type": "integer"}}}
+    checks.judge(schema, [{"b": 1}, {}, 3], [{"b": "x"}])
+
+
 def test_dc_08_blanks_are_bounded(tmp_path):
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
     valid = ['{"a":1}', '{' + " " * 40 + '"a":1}', '{\n\n"a" : 1\t}', '{"a":' + "\n \n" + " " * 39 + "1}"]
