@@ -46,15 +46,14 @@ Mask GrammarStates::mask(State state) {
 }
 
 void GrammarStates::prepare() {
-  constexpr auto kTime = std::chrono::milliseconds(2), kTimeMax = std::chrono::milliseconds(20);
-  constexpr int64_t kStepsMax = 2'000'000;
+  constexpr auto kTime = std::chrono::milliseconds(2);
   constexpr int64_t kBytesMax = int64_t{4} << 20;
   const std::lock_guard lock(mutex_);
   if (!failure_.empty() || n_bytes() > kBytesMax) return;
   const auto end = Fuel::Clock::now() + kTime;
-  fuel_ = Fuel(kStepsMax, kTimeMax);  // of all; what is begun in time may take so long
+  fuel_ = Fuel(budget_.n_steps_ahead, budget_.time_ahead);  // what is begun in time may take all of it
   for (const Machine::Likely& likely : machine_->likely_states()) {
-    if (Fuel::Clock::now() > end || fuel_.n_left() < kStepsMax / 2) break;
+    if (Fuel::Clock::now() > end || fuel_.n_left() < budget_.n_steps_ahead / 2) break;
     if (likely.is_behind_quote) {
       cache_.prepare_behind_quote(likely.state);
     } else {

@@ -22,11 +22,11 @@ void KindWalk::walk(uint32_t kind) {
     if (Row& before = node.begins_character ? *frame.row : here;
         is_taken(node, before, node.n_chars_max - n_chars_before)) {
       found(node.first, node.end, before, node.n_chars_max);
-      continue;
+    } else {
+      if (node.n_own > 0) found(node.first, node.first + node.n_own, here, node.n_chars);
+      take_leaves(node, here);
+      if (node.n_children > 0) open_.push_back({node.children, node.children + node.n_children, &here});
     }
-    if (node.n_own > 0) found(node.first, node.first + node.n_own, here, node.n_chars);
-    take_leaves(node, here);
-    if (node.n_children > 0) open_.push_back({node.children, node.children + node.n_children, &here});
     if (rows_.size() > kRowsMax) begin_anew();
   }
 }

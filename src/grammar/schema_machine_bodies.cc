@@ -248,18 +248,21 @@ State SchemaMachine::after_other_name(Frame frame, const NameSet& set, std::span
 /// Behind a name of the class, up to the end of the member's value: the same for all objects in which the value must be the same.
 /// Precondition: !captures(frame)
 State SchemaMachine::before_member(Frame frame, uint32_t name_class, uint32_t other) {
-  const auto [known, is_unknown] = after_names_.try_emplace(uint64_t{frame} << 32 | name_class, kDead);
-  if (!is_unknown) return known->second;
+  const uint64_t key = uint64_t{frame} << 32 | name_class;
+  if (const auto known = after_names_.find(key); known != after_names_.end()) return known->second;
   const Want want = frames_.member_want(frame, name_class, other);
-  if (want == kNoValue) return kDead;
-  const auto [state, is_new] = before_members_.try_emplace(want, kDead);
-  if (is_new) {
+  State state = kDead;
+  if (const auto known = before_members_.find(want); known != before_members_.end()) {
+    state = known->second;
+  } else if (want != kNoValue) {
     Place next;
     next.phase = Phase::kAfterKey;
     next.frame = frames_.begin_member(frame, name_class, other);
-    state->second = intern(next);
+    if (!failure().empty() || next.frame == kNoFrame) return kDead;  // not to be relied on
+    state = before_members_[want] = intern(next);
   }
-  return known->second = state->second;
+  if (!failure().empty()) return kDead;
+  return after_names_[key] = state;
 }
 
 int64_t SchemaMachine::text_bytes(const Place& p) {

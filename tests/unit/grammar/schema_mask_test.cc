@@ -1,14 +1,23 @@
 // Masks of real schemas: over random walks on one grammar, the mask is what advance() takes, whatever was asked before.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "grammar/compiled_grammar.h"
+#include "grammar/fuel.h"
 #include "grammar/grammar.h"
+#include "grammar/language.h"
 #include "grammar/matcher.h"
+#include "grammar/schema_machine.h"
+#include "grammar/schema_reader.h"
 
 namespace deepinfer::grammar {
 namespace {
@@ -162,6 +171,39 @@ TEST_P(SchemaMask, IsWhatAdvanceTakes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemas, SchemaMask, testing::ValuesIn(kSchemas));
+
+/// Compilation looks ahead; wherever its budget ends, the states say so or go on as if it had not looked.
+TEST(SchemaMask, StandsAnyEndOfTheLookAhead) {
+  const std::shared_ptr<const Vocabulary> words = vocabulary(false);
+  const auto row_of = [&](GrammarStates& states) {
+    std::vector<MaskWord> row(static_cast<size_t>(words->n_words()));
+    states.mask(states.start()).fill(row);
+    return row;
+  };
+  int n_failed = 0, n_done = 0;
+  for (const char* schema : kSchemas) {
+    const auto states_of = [&](int64_t n_steps_ahead) {
+      auto languages = std::make_unique<Languages>();
+      Fuel fuel(1'000'000'000, std::chrono::hours(1));
+      auto read = read_schema(*languages, schema, {}, fuel);
+      GrammarBudget budget;
+      budget.n_steps_ahead = n_steps_ahead;
+      budget.time_ahead = std::chrono::hours(1);
+      return std::make_unique<GrammarStates>(
+          words, make_schema_machine(std::move(languages), std::move(std::get<ReadSchema>(read).schema), {}), budget);
+    };
+    const std::vector<MaskWord> expected = row_of(*states_of(0));
+    for (const int64_t n_steps : {0, 3, 10, 30, 60, 100, 200, 300, 600, 1000, 3000, 1'000'000}) {
+      const auto states = states_of(n_steps);
+      states->prepare();
+      const bool has_failed = !states->failure().empty();
+      ++(has_failed ? n_failed : n_done);
+      EXPECT_TRUE(has_failed || row_of(*states) == expected) << schema << " ahead " << n_steps;
+    }
+  }
+  EXPECT_GT(n_failed, 20);
+  EXPECT_GT(n_done, 20);
+}
 
 }  // namespace
 }  // namespace deepinfer::grammar
