@@ -301,12 +301,14 @@ Lang LanguageStore::raw_next(Walk walk, Lang from, int byte_class) {
 
 Lang LanguageStore::find_next(Lang from, uint8_t byte) {
   if (from >= nodes_.size() || live(from) == kNothing || exhausted()) return kNothing;
-  // One byte may come, or one is asked: that is sooner found than a row.
-  if (begins_with_literal(from) || (at(from).walk < 0 && !has(from, kStepped))) {
+  // One byte may come, or one is asked, or a table knows: that is sooner found than a row.
+  const bool is_first = at(from).walk < 0 && !has(from, kStepped);
+  if (is_first || begins_with_literal(from) || kind(from) == Kind::kAutomaton) {
     nodes_[from].flags |= kStepped;
     const Lang after = live(derive(from, byte));
     if (exhausted()) return kNothing;
     if (after == kNothing || has(after, kNonEmpty)) return after;
+    if (is_first) return is_empty(after) || exhausted() ? kNothing : after;
   }
   const Walk walk = walks_[static_cast<size_t>(walk_of(from))];
   const int byte_class = partitions_[walk.partition].class_of[byte];
