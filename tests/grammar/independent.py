@@ -96,7 +96,7 @@ def read(text):
 
 
 def is_date_time(value):
-    """RFC 3339 with its leap seconds and small letters, which the usual checker lacks."""
+    """RFC 3339 with its leap seconds and small letters, which the usual checker lacks; without the year 0000, as for dates."""
     if not isinstance(value, str):
         return True
     match = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))", value, re.ASCII)
@@ -106,7 +106,7 @@ def is_date_time(value):
     offset = (int(match[8]) * 60 + int(match[9])) * (1 if match[7] == "+" else -1) if match[7] else 0
     if match[7] and (int(match[8]) > 23 or int(match[9]) > 59):
         return False
-    in_range = 1 <= month <= 12 and 1 <= day <= calendar.monthrange(year or 4, month)[1] and hour < 24 and minute < 60
+    in_range = year > 0 and 1 <= month <= 12 and 1 <= day <= calendar.monthrange(year, month)[1] and hour < 24 and minute < 60
     is_leap = second == 60 and (hour * 60 + minute - offset) % 1440 == 1439
     return in_range and (second < 60 or is_leap)
 

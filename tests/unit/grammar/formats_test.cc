@@ -25,7 +25,7 @@ TEST(Formats, DatesEqualTheCalendar) {
         const std::chrono::year_month_day date(std::chrono::year(year),
                                                std::chrono::month(static_cast<unsigned>(month)),
                                                std::chrono::day(static_cast<unsigned>(day)));
-        ASSERT_EQ(languages.accepts(lang, prefix + two(month) + "-" + two(day)), date.ok())
+        ASSERT_EQ(languages.accepts(lang, prefix + two(month) + "-" + two(day)), date.ok() && year != 0)
             << prefix << month << "-" << day;
       }
     }
