@@ -1,5 +1,6 @@
 #include "grammar/compiled_grammar.h"
 
+#include <chrono>
 #include <utility>
 
 namespace deepinfer::grammar {
@@ -52,14 +53,11 @@ void GrammarStates::prepare() {
   if (!failure_.empty() || n_bytes() > kBytesMax) return;
   const auto end = Fuel::Clock::now() + kTime;
   fuel_ = Fuel(budget_.n_steps_ahead, budget_.time_ahead);  // what is begun in time may take all of it
-  for (const Machine::Likely& likely : machine_->likely_states()) {
-    if (Fuel::Clock::now() > end || fuel_.n_left() < budget_.n_steps_ahead / 2) break;
-    if (likely.is_behind_quote) {
-      cache_.prepare_behind_quote(likely.state);
-    } else {
-      cache_.mask(likely.state);
-    }
-  }
+  machine_->visit_ahead([&](State state, bool behind_quote) {
+    if (Fuel::Clock::now() > end || fuel_.n_left() < budget_.n_steps_ahead / 2) return false;
+    behind_quote ? cache_.prepare_behind_quote(state) : static_cast<void>(cache_.mask(state));
+    return true;
+  });
   check();
 }
 

@@ -10,7 +10,8 @@ namespace deepinfer::grammar {
 
 /// Texts of the format: date-time, date, time, duration, email, hostname, ipv4, ipv6, uri, uri-reference, iri, uuid,
 /// json-pointer, regex, uri-template. Calendar dates are exact (2022-02-31 is none, leap years count; no year 0000,
-/// which RFC 3339 has and most validators refuse), and so are leap seconds (only where it is 23:59:60 in UTC). Nothing for any other name: then it is an annotation.
+/// which RFC 3339 has and most validators refuse), and so are leap seconds (only where it is 23:59:60 in UTC).
+/// Nothing for any other name: then it is an annotation.
 ///
 /// Never a text that the format does not have. Texts that are left out:
 ///   hostname       names with a label that begins with xn-- (whether it stands for Unicode letters would need Punycode)

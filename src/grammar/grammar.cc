@@ -167,16 +167,20 @@ Compiled compile(std::shared_ptr<const Vocabulary> vocabulary, const Constraint&
   if (built.refusal) return {nullptr, std::move(built.refusal), std::move(built.ignored)};
   const auto again = [constraint, limits] { return build(constraint, limits).machine; };
   auto grammar = std::make_shared<CompiledGrammar>(std::move(vocabulary), std::move(built.machine), again);
-  const std::shared_ptr<GrammarStates> states = grammar->states();
-  static_cast<void>(
-      states->mask(states->start()));  // what cannot begin is refused here, not in the middle of an answer
-  if (const std::string cause = states->failure(); !cause.empty())
+  // What cannot begin is refused here, not in the middle of an answer.
+  const auto begin = [&] {
+    const std::shared_ptr<GrammarStates> states = grammar->states();
+    static_cast<void>(states->mask(states->start()));
+    return states->failure();
+  };
+  std::string cause = begin();
+  if (constexpr auto kSoon = std::chrono::milliseconds(20); cause.empty() && Fuel::Clock::now() - begun < kSoon) {
+    grammar->states()->prepare();
+    cause = begin();  // of fresh states, if that took too much
+  }
+  if (!cause.empty())
     return {nullptr, Refusal{"", "", "the first mask of the constraint takes too much: " + cause},
             std::move(built.ignored)};
-  if (constexpr auto kSoon = std::chrono::milliseconds(20); Fuel::Clock::now() - begun < kSoon) {
-    states->prepare();
-    static_cast<void>(grammar->states());  // fresh ones, if that took too much
-  }
   return {std::move(grammar), std::nullopt, std::move(built.ignored)};
 }
 

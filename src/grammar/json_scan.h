@@ -15,7 +15,7 @@ class JsonScan {
   enum class Start : uint8_t { kBehindString, kBetweenTokens };
   explicit JsonScan(Start start) : place_(start == Start::kBehindString ? Place::kAfterString : Place::kAnywhere) {}
 
-  /// False: no JSON text goes on like that; all that follow, too.
+  /// False: no JSON text goes on like that; all that follow, too. True promises nothing (numbers are not read closely).
   bool step(uint8_t byte);
   /// Began behind a string: it was the name of a member, whose value is complete. A number is where something else has
   /// followed.

@@ -1,5 +1,5 @@
-// The tokens of a vocabulary as they look from between two tokens of JSON: few can stand there, whatever the schema. Found
-// once per vocabulary. Immutable, any thread.
+// The tokens of a vocabulary as they look from between two tokens of JSON: those that can stand there, whatever the schema
+// (307 of the model's 129,280). Found once per vocabulary. Immutable, any thread.
 #pragma once
 
 #include <cstdint>

@@ -31,6 +31,7 @@ Lang Languages::repeat(Lang part, int32_t min, int32_t max) { return impl_->repe
 Lang Languages::automaton(std::shared_ptr<const Automaton> automaton) { return impl_->automaton(std::move(automaton)); }
 
 Lang Languages::next(Lang from, uint8_t byte) { return impl_->next(from, byte); }
+Lang Languages::next(Lang from, std::string_view bytes) { return impl_->next(from, bytes); }
 bool Languages::accepts_empty(Lang lang) const { return impl_->nullable(lang); }
 bool Languages::accepts(Lang lang, std::string_view text) {
   for (const char c : text) {

@@ -67,6 +67,8 @@ class Languages {
   /// Cost     a table look-up where seen before; otherwise the size of the expression, and where intersections or
   ///          complements are in it, a search for a text of the result
   Lang next(Lang from, uint8_t byte);
+  /// The same for all of the bytes, one after the other.
+  Lang next(Lang from, std::string_view bytes);
   [[nodiscard]] bool accepts_empty(Lang lang) const;
   [[nodiscard]] bool accepts(Lang lang, std::string_view text);
   /// No text is in it. Exact.

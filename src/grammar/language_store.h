@@ -95,6 +95,7 @@ class LanguageStore {
     }
     return find_next(from, byte);
   }
+  Lang next(Lang from, std::string_view bytes);
   std::span<const uint8_t, 256> byte_classes(Lang from);
 
   // -- searches (language_search.cc)
@@ -118,7 +119,7 @@ class LanguageStore {
 
   [[nodiscard]] bool nullable(Lang lang) const { return has(lang, kNullable); }
   [[nodiscard]] bool exhausted() const { return full_ || (fuel_ != nullptr && fuel_->empty()); }
-  [[nodiscard]] int64_t n_bytes() const { return n_bytes_; }
+  [[nodiscard]] int64_t n_bytes() const { return n_bytes_ + static_cast<int64_t>(sizeof(*this)); }
   void set_fuel(Fuel* fuel) { fuel_ = fuel; }
   [[nodiscard]] Fuel* fuel() const { return fuel_; }
 
@@ -199,6 +200,7 @@ class LanguageStore {
   Lang derive_concat(Lang lang, uint8_t byte);
   Lang derive_union(Lang lang, uint8_t byte);
   Lang find_next(Lang from, uint8_t byte);
+  size_t take_run(Lang& from, std::string_view bytes);
   Lang raw_next(Walk walk, Lang from, int byte_class);
   CharCounts char_counts(Lang lang);
   void keep_counts(Lang lang, const CharCounts& counts);

@@ -323,4 +323,52 @@ Lang LanguageStore::find_next(Lang from, uint8_t byte) {
   return after;
 }
 
+Lang LanguageStore::next(Lang from, std::string_view bytes) {
+  while (!bytes.empty() && from != kNothing) {
+    size_t n = take_run(from, bytes);
+    if (n == 0) {
+      from = next(from, static_cast<uint8_t>(bytes[0]));
+      n = 1;
+    }
+    bytes.remove_prefix(n);
+  }
+  return from;
+}
+
+/// Takes several bytes at once of a text, or of a set of bytes that must still come some times: without the languages in
+/// between. How many; 0: less than two are of that sort.
+size_t LanguageStore::take_run(Lang& from, std::string_view bytes) {
+  if (bytes.size() < 2 || from >= nodes_.size()) return 0;
+  const Lang first = kind(from) == Kind::kConcat ? at(from).a : from;
+  if (kind(first) != Kind::kText && kind(first) != Kind::kRepeat) return 0;
+  if (live(from) == kNothing || exhausted()) return 0;
+  const ExprNode whole = at(from), head = at(first);
+  size_t n = 0;
+  Lang after = kEmptyText;
+  if (head.kind == Kind::kText) {
+    const std::string_view text = text_of(head);
+    n = static_cast<size_t>(std::ranges::mismatch(text, bytes).in1 - text.begin());
+    if (n < 2) return 0;
+    if (n < text.size()) {
+      ExprNode rest;
+      rest.kind = Kind::kText;
+      rest.a = head.a + static_cast<uint32_t>(n);
+      rest.b = head.b - static_cast<uint32_t>(n);
+      after = intern(rest);
+    }
+  } else {
+    if (kind(head.a) != Kind::kBytes) return 0;
+    const ByteSet& set = sets_[at(head.a).a];
+    const auto n_max = std::min(bytes.size(), static_cast<size_t>(head.c));
+    while (n < n_max && set.contains(static_cast<uint8_t>(bytes[n]))) ++n;
+    if (n < 2) return 0;
+    const auto n_taken = static_cast<int32_t>(n);
+    after = repeat(head.a, head.c - n_taken, head.d < 0 ? -1 : head.d - n_taken);
+  }
+  if (whole.kind == Kind::kConcat) after = concat(after, whole.b);
+  from = exhausted() || is_empty(after) ? kNothing : after;
+  if (exhausted()) from = kNothing;
+  return n;
+}
+
 }  // namespace deepinfer::grammar

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -69,8 +70,8 @@ struct NumberBody {
   State after;
 };
 
-/// Blanks between JSON tokens: any mix of so many line ends (LF) and so many others (space, tab, CR) may follow here. After
-/// them the state is like `clean`, but for how many may still follow.
+/// Blanks between JSON tokens: any mix of so many line ends (LF) and so many others (space, tab, CR) may follow here, perhaps
+/// none. After them the state is like `clean`, but for how many may still follow.
 struct Blanks {
   State clean;
   int32_t n_line_ends, n_others;
@@ -128,7 +129,7 @@ class Machine {
   /// The bytes that step() takes from here (more is allowed), where the machine knows them for less than 256 steps:
   /// only these are tried at the start of a walk.
   virtual std::optional<NextBytes> next_bytes(State) { return std::nullopt; }
-  /// Where blanks are allowed: then they are counted by the mask engine, which asks nothing but `clean` for other bytes.
+  /// Between two tokens: then blanks are counted by the mask engine, which asks nothing but `clean` for other bytes.
   virtual std::optional<Blanks> blanks(State) { return std::nullopt; }
 
   virtual std::optional<FreeText> free_text(State) { return std::nullopt; }
@@ -165,14 +166,11 @@ class Machine {
   };
   virtual std::optional<KindName> kind_name(uint32_t) { return std::nullopt; }
 
-  /// A state that many texts come by, or that after_text() and string_body() tell of.
-  struct Likely {
-    State state;
-    bool is_behind_quote;  // of the second sort
-  };
-  /// Some, nearest to the start first, for a look ahead. Any time, once.
-  virtual std::vector<Likely> likely_states() { return {}; }
-  /// All texts are JSON: nothing follows a string that could not in some JSON text.
+  /// Shows states that are worth a look ahead, nearest to the start first, until `visit` says false: ones whose masks need what
+  /// many others need, and (behind_quote) ones that after_text() and StringBody::after tell of.
+  using VisitAhead = std::function<bool(State state, bool behind_quote)>;
+  virtual void visit_ahead(const VisitAhead&) {}
+  /// All texts are JSON: nothing follows a string, and nothing comes where there are blanks(), that could not in some JSON text.
   [[nodiscard]] virtual bool is_json() const { return false; }
   /// False: some of what is valid may have been left out, so that "nothing" may not be all.
   [[nodiscard]] virtual bool knows_all() const { return true; }

@@ -1,6 +1,8 @@
 #include "grammar/mask.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "grammar/dense_walk.h"
@@ -15,12 +17,7 @@ namespace deepinfer::grammar {
 
 namespace {
 constexpr int32_t kSparseNodesMax = 4096;  // live ones, before the walk begins anew as a dense one
-constexpr NextBytes kNumberStarts = [] {
-  NextBytes bytes;
-  for (const char c : {'-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'}) bytes.insert(static_cast<uint8_t>(c));
-  return bytes;
-}();
-constexpr size_t kIdsKept = 2048;  // a list of all tokens would be 0.5 MB
+constexpr size_t kIdsKept = 2048;          // a list of all tokens would be 0.5 MB
 }  // namespace
 
 struct MaskCache::Impl {
@@ -35,9 +32,9 @@ struct MaskCache::Impl {
 
   Mask find_mask(State state);
   Mask find_number(const NumberBody& body);
-  Mask find_structure(const Blanks& blanks, uint32_t number);
+  Mask find_structure(const Blanks& blanks);
   Mask find_free_text(State state, const FreeText& text);
-  bool find_ids(State state, bool without_numbers);
+  void find_ids(State state);
 
   const Vocabulary& vocabulary;
   Machine& machine;
@@ -61,13 +58,12 @@ Mask MaskCache::Impl::find_mask(State state) {
   if (composes_numbers) {
     if (const auto body = machine.number_body(state)) return store.keep_with(find_number(*body), ends);
   }
-  const uint32_t number = composes_numbers ? machine.number_kind(state) : 0;
   if (machine.is_json()) {
-    if (const auto blanks = machine.blanks(state)) return store.keep_with(find_structure(*blanks, number), ends);
+    if (const auto blanks = machine.blanks(state)) return store.keep_with(find_structure(*blanks), ends);
   }
-  const bool is_apart = find_ids(state, number != 0);
+  find_ids(state);
   ids.insert(ids.end(), ends.begin(), ends.end());
-  const Mask mask = is_apart ? store.keep_with_others(strings.number_tokens(number), ids) : store.keep_ids(ids);
+  const Mask mask = store.keep_ids(ids);
   if (ids.capacity() > kIdsKept) ids = {};
   return mask;
 }
@@ -84,10 +80,11 @@ Mask MaskCache::Impl::find_number(const NumberBody& body) {
   return store.keep_either(inside, after);
 }
 
-/// Between two tokens of JSON; `number`: of number_kind().
-Mask MaskCache::Impl::find_structure(const Blanks& blanks, uint32_t number) {
+/// Between two tokens of JSON.
+Mask MaskCache::Impl::find_structure(const Blanks& blanks) {
   ids.clear();
   structure.append(blanks, ids);
+  const uint32_t number = composes_numbers ? machine.number_kind(blanks.clean) : 0;
   if (number != 0) return store.keep_with_others(strings.number_tokens(number), ids);
   const std::optional<NextBytes> next = machine.next_bytes(blanks.clean);
   const auto found = [this](uint32_t, const TrieNode& node) {
@@ -128,8 +125,8 @@ Mask MaskCache::Impl::find_free_text(State state, const FreeText& text) {
   return store.keep_row();
 }
 
-/// All tokens that may follow outside of JSON strings. True: without those that begin a number at once.
-bool MaskCache::Impl::find_ids(State state, bool without_numbers) {
+/// All tokens that may follow.
+void MaskCache::Impl::find_ids(State state) {
   const auto take = [this](const TrieNode& node) {
     for (int32_t token = node.token; token >= 0; token = vocabulary.same_bytes(token)) ids.push_back(token);
     return true;
@@ -139,16 +136,15 @@ bool MaskCache::Impl::find_ids(State state, bool without_numbers) {
   const auto take_blank = [this](int32_t token) { ids.push_back(token); };
   ids.clear();
   walk.begin(kSparseNodesMax);
-  walk.walk_from_root(state, without_numbers ? kNumberStarts : NextBytes{}, enter, found, take_blank);
-  if (!walk.stopped()) return without_numbers;
+  walk.walk_from_root(state, enter, found, take_blank);
+  if (!walk.stopped()) return;
   ids.clear();
   DenseWalk dense([this](State from, uint8_t byte) { return machine.step(from, byte); }, [](State) { return 0; });
   const auto take_dense = [take](const TrieNode& node, int32_t) { take(node); };
-  if (dense.walk(vocabulary.nodes(), vocabulary.token_bytes_max(), state, {}, take_dense)) return false;
+  if (dense.walk(vocabulary.nodes(), vocabulary.token_bytes_max(), state, {}, take_dense)) return;
   ids.clear();
   walk.begin();
-  walk.walk_from_root(state, {}, enter, found, take_blank);
-  return false;
+  walk.walk_from_root(state, enter, found, take_blank);
 }
 
 MaskCache::MaskCache(const Vocabulary& vocabulary, Machine& machine)

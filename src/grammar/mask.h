@@ -33,16 +33,16 @@ class MaskCache {
   MaskCache(const Vocabulary& vocabulary, Machine& machine);
   ~MaskCache();
 
-  /// Cost     a look-up where the state was seen before. First visits: sparse states a walk of the live part of the trie;
-  ///          inside strings of any text a walk of what may follow the quote, once per `after`; inside other strings
+  /// Cost     a look-up where the state was seen before. First visits: between tokens of JSON a walk of the few tokens that
+  ///          can stand there; other sparse states a walk of the live part of the trie; inside strings of any text a walk of what may follow the quote, once per `after`; inside other strings
   ///          a walk of the trie, once per `kind`, or for all kinds that differ only in high counts; in free text a look at
   ///          the tokens with the last byte of some begin string.
   Mask mask(State state);
   /// The mask, if it was asked before: then it is there; else nothing is done.
   [[nodiscard]] const Mask* find(State state) const;
-  /// The state after all bytes of the token; kDead if it is not allowed (always for special tokens).
   /// Does work ahead for the masks of strings behind whose quote the state is.
   void prepare_behind_quote(State state);
+  /// The state after all bytes of the token; kDead if it is not allowed (always for special tokens).
   State advance(State state, int32_t token);
   [[nodiscard]] int64_t n_bytes() const;
 

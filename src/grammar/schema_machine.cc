@@ -1,7 +1,6 @@
 #include "grammar/schema_machine.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "grammar/schema_machine_impl.h"
 #include "grammar/schema_unique.h"
@@ -46,60 +45,6 @@ SchemaMachine::SchemaMachine(std::unique_ptr<Languages> languages, Schema schema
     if (!any) start_ = kDead;
     if (any) prepare();
   }
-}
-
-/// Answers ahead what nearly every text asks of the values near the root, so that it is a part of the compilation and not of
-/// masks. Does no work that grows with more than the schema.
-void SchemaMachine::prepare() {
-  constexpr size_t kWantsMax = 1024;
-  constexpr int64_t kStepsMax = 200'000;
-  const Fuel* const fuel = languages_->fuel();
-  const int64_t n_left_min = fuel == nullptr ? 0 : fuel->n_left() - kStepsMax;
-  std::vector<Want> wants{root_want_};
-  std::unordered_set<Want> seen;
-  for (size_t i = 0; i < wants.size() && seen.size() < kWantsMax; ++i) {
-    const Want want = wants[i];
-    if (fuel != nullptr && fuel->n_left() < n_left_min) return;
-    if (!seen.insert(want).second || !wants_.is_simple(want)) continue;
-    first_bytes(want);
-    for (const ValueKind kind : {ValueKind::kObject, ValueKind::kArray}) frames_.prepare(want, kind, wants);
-  }
-}
-
-/// Of values near the root: behind their names, before and in them.
-std::vector<Machine::Likely> SchemaMachine::likely_states() {
-  constexpr size_t kWantsMax = 64, kNamesMax = 64;
-  std::vector<Likely> likely;
-  std::vector<Want> wants{root_want_};
-  std::unordered_set<Want> seen;
-  std::unordered_set<State> named;
-  const auto look_into = [&](State value) {
-    likely.push_back({value, false});
-    for (const std::string_view begin : {"\"", "{\"", "[", "[\"", "[{\""}) {
-      if (const State inside = steps(value, begin); inside != kDead) likely.push_back({inside, false});
-    }
-  };
-  look_into(start_);
-  for (size_t i = 0; i < wants.size() && seen.size() < kWantsMax && failure().empty(); ++i) {
-    const Want want = wants[i];
-    if (want == kNoValue || !seen.insert(want).second) continue;
-    const Frame array = frames_.open(want, ValueKind::kArray, kOutside);
-    const Frame item = array == kNoFrame ? kNoFrame : frames_.begin_item(array, 0);
-    if (item != kNoFrame) wants.push_back(want_at(item));
-    const Frame object = frames_.open(want, ValueKind::kObject, kOutside);
-    const NameSet* names = object == kNoFrame ? nullptr : frames_.names(object);
-    if (names == nullptr) continue;
-    const size_t n_names = std::min(names->table->names.size(), kNamesMax);
-    for (uint32_t name = 0; name < n_names; ++name) {
-      if (!names->offers(name)) continue;
-      const State state = before_member(object, name, 0);
-      if (state == kDead || !named.insert(state).second) continue;
-      likely.push_back({state, true});
-      look_into(step(state, ':'));
-      wants.push_back(want_at(place(state).frame));
-    }
-  }
-  return likely;
 }
 
 std::string_view SchemaMachine::failure() const {
@@ -227,8 +172,9 @@ std::optional<Blanks> SchemaMachine::blanks(State state) {
   if (state == kDead || phase(state) < Phase::kValue || phase(state) > Phase::kAfterValue) return std::nullopt;
   Place p = place(state);
   if (!takes_blanks(p)) return Blanks{state, 0, 0};  // around the whole text
-  const int32_t n_line_ends = std::min(options_.line_ends_max, kLineEndsMax) - static_cast<int32_t>(p.aux >> 16);
-  const int32_t n_others = std::min(options_.blanks_max, kBlanksMax) - static_cast<int32_t>(p.aux & 0xFFFF);
+  const auto left = [](int32_t n_max, uint32_t n) { return std::max(n_max - static_cast<int32_t>(n), 0); };
+  const int32_t n_line_ends = left(std::min(options_.line_ends_max, kLineEndsMax), p.aux >> 16);
+  const int32_t n_others = left(std::min(options_.blanks_max, kBlanksMax), p.aux & 0xFFFF);
   if (p.aux == 0) return Blanks{state, n_line_ends, n_others};
   p.aux = 0;
   return Blanks{intern(p), n_line_ends, n_others};

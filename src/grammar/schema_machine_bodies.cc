@@ -245,8 +245,8 @@ State SchemaMachine::after_other_name(Frame frame, const NameSet& set, std::span
   return before_member(frame, frames_.class_of_others(frame, patterns), set.remember ? 0 : kForgotten);
 }
 
-/// Behind a name of the class, up to the end of the member's value: the same for all objects in which the value must be the same.
-/// Precondition: !captures(frame)
+/// Behind a name of the class, up to the end of the member's value: the same for all objects in which the value must be
+/// the same. Precondition: !captures(frame)
 State SchemaMachine::before_member(Frame frame, uint32_t name_class, uint32_t other) {
   const uint64_t key = uint64_t{frame} << 32 | name_class;
   if (const auto known = after_names_.find(key); known != after_names_.end()) return known->second;

@@ -48,7 +48,7 @@ class SchemaMachine final : public Machine {
   State kind_state(uint32_t kind) override;
   int32_t chars_left(State state) override;
   std::optional<KindName> kind_name(uint32_t kind) override;
-  std::vector<Likely> likely_states() override;
+  void visit_ahead(const VisitAhead& visit) override;
   [[nodiscard]] bool is_json() const override { return true; }
   [[nodiscard]] bool knows_all() const override { return frames_.tried_all(); }
   [[nodiscard]] int64_t n_bytes() const override;
@@ -193,7 +193,7 @@ class SchemaMachine final : public Machine {
   std::unordered_map<uint64_t, ScalarPlan> plans_without_;  // (list, want, kind): without values used before
   std::unordered_map<Want, NextBytes> first_bytes_;         // of values
   std::unordered_map<uint64_t, State> after_names_;         // (frame, class) -> before_member()
-  std::unordered_map<Want, State> before_members_;          // the same by what the value must be
+  std::unordered_map<Want, State> before_members_;  // the same by what the value must be; in frames that do not capture
   std::unordered_map<Lang, CharSet> characters_;
   std::unordered_map<uint64_t, std::vector<CharRange>> continuations_;  // (language, bytes missing of a character)
   CharSet key_characters_;

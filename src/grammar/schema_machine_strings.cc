@@ -96,9 +96,9 @@ std::optional<size_t> SchemaMachine::feed_raw(Place& p, std::string_view bytes) 
     Lang lang = words.back();
     for (const char c : bytes) {
       if (!count(p, static_cast<uint8_t>(c))) return std::nullopt;
-      lang = languages_->next(lang, static_cast<uint8_t>(c));
-      if (lang == kNothing) return std::nullopt;
     }
+    lang = languages_->next(lang, bytes);
+    if (lang == kNothing) return std::nullopt;
     if (lang != words.back()) p.text = is_free_name ? texts_.intern({kFree, lang}) : texts_.intern({lang});
     return n;
   }

@@ -76,8 +76,8 @@ struct Closing {
   int32_t n_chars;  // before the quote
   int32_t suffix_bytes;
   bool has_bracket;  // a closing one, in the suffix
-  bool ends_member;  // the string can be a name only, and the suffix goes on behind its value
-  bool may_be_json;  // some JSON text goes on like the suffix
+  bool ends_member;  // the string can be a name only, and the suffix reaches the end of its value
+  bool may_be_json;  // false: no JSON text goes on like the suffix
 };
 
 /// A token with an escape, decoded: the text of its characters, and the escape that it ends in, if any.

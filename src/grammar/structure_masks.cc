@@ -1,6 +1,6 @@
 #include "grammar/structure_masks.h"
 
-#include <algorithm>
+#include <optional>
 
 namespace deepinfer::grammar {
 

@@ -37,14 +37,14 @@ class TrieWalk {
   template <class Enter, class Found>
   void walk(std::span<const TrieNode> nodes, uint32_t first, uint32_t end, State from, Enter enter, Found found);
 
-  /// The whole trie of the vocabulary, `from` at its root, without tokens that begin with a byte of `without`. Tokens of blanks
-  /// alone go to take_blank(token); enter() and found() are not asked about blanks that a token begins with.
+  /// The whole trie of the vocabulary, `from` at its root. Tokens of blanks alone go to take_blank(token); enter() and found() are
+  /// not asked about blanks that a token begins with.
   template <class Enter, class Found>
   void walk_from_root(State from, Enter enter, Found found) {
-    walk_from_root(from, {}, enter, found, [](int32_t) {});
+    walk_from_root(from, enter, found, [](int32_t) {});
   }
   template <class Enter, class Found, class TakeBlank>
-  void walk_from_root(State from, const NextBytes& without, Enter enter, Found found, TakeBlank take_blank);
+  void walk_from_root(State from, Enter enter, Found found, TakeBlank take_blank);
 
   [[nodiscard]] int64_t n_bytes() const;
 
@@ -222,7 +222,7 @@ void TrieWalk::walk_below(std::span<const TrieNode> nodes, uint32_t first, uint3
 }
 
 template <class Enter, class Found, class TakeBlank>
-void TrieWalk::walk_from_root(State from, const NextBytes& without, Enter enter, Found found, TakeBlank take_blank) {
+void TrieWalk::walk_from_root(State from, Enter enter, Found found, TakeBlank take_blank) {
   const std::span<const TrieNode> nodes = vocabulary_.nodes();
   Frame& top = frames_[0];
   enter_root(from, top);
@@ -236,8 +236,7 @@ void TrieWalk::walk_from_root(State from, const NextBytes& without, Enter enter,
     }
   };
   std::array<uint64_t, 4> first;
-  for (size_t i = 0; i < first.size(); ++i)
-    first[i] = (top.has_bytes ? top.bytes.words[i] : ~uint64_t{0}) & ~without.words[i];
+  for (size_t i = 0; i < first.size(); ++i) first[i] = top.has_bytes ? top.bytes.words[i] : ~uint64_t{0};
   if (!top.takes_blanks) return walk_children(first, 0);
   first[0] &= ~kBlankBytes;
   walk_children(first, 0);

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "grammar/regex.h"
+
 namespace deepinfer::grammar {
 namespace {
 
@@ -219,6 +221,30 @@ TEST(Language, NextIsNothingExactlyWhereNoTextGoesOn) {
       }
     }
   }
+}
+
+TEST(Language, BytesAtOnceAreBytesOneByOne) {
+  Languages languages;
+  std::mt19937 random(3);
+  int n_alive = 0;
+  for (const char* pattern :
+       {"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}$", "^(?:abcdef|abcxyz|b{3,5}c)[a-c]{2,}$", "^abcabc(?:abc)?[ab]{0,4}$",
+        "^[ab]{4}$", "^[ab]{3,6}(?=.{2}$)..", "^(?!abcab)[a-c]{5,9}$", "^abab[ab]{2}abab$", "^[^a]{2,4}bcc$"}) {
+    const Lang whole = *parse_regex(languages, pattern, Match::kSearch);
+    for (int i = 0; i < 400; ++i) {
+      Lang one = whole, many = whole;
+      for (int k = 0; k < 3; ++k) {
+        std::string text;
+        for (size_t n = random() % 7; n > 0; --n) text += "aaabbbccd0f-7xyz"[random() % 16];
+        if (random() % 2 == 0) text = std::string("abcabcaabb0123-7").substr(random() % 8, random() % 8);
+        for (const char c : text) one = languages.next(one, static_cast<uint8_t>(c));
+        many = languages.next(many, text);
+        ASSERT_EQ(one, many) << pattern << " behind " << text;
+      }
+      n_alive += one != kNothing ? 1 : 0;
+    }
+  }
+  EXPECT_GT(n_alive, 100);
 }
 
 TEST(Language, ShortestEqualsBruteForce) {
