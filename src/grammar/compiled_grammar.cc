@@ -47,12 +47,11 @@ Mask GrammarStates::mask(State state) {
 }
 
 void GrammarStates::prepare() {
-  constexpr auto kTime = std::chrono::milliseconds(2);
   constexpr int64_t kBytesMax = int64_t{4} << 20;
   const std::lock_guard lock(mutex_);
   if (!failure_.empty() || n_bytes() > kBytesMax) return;
-  const auto end = Fuel::Clock::now() + kTime;
-  fuel_ = Fuel(budget_.n_steps_ahead, budget_.time_ahead);  // what is begun in time may take all of it
+  const auto end = Fuel::Clock::now() + budget_.time_ahead;
+  fuel_ = Fuel(budget_.n_steps_ahead, budget_.time_ahead_max);  // what is begun in time may take all of it
   machine_->visit_ahead([&](State state, bool behind_quote) {
     if (Fuel::Clock::now() > end || fuel_.n_left() < budget_.n_steps_ahead / 2) return false;
     behind_quote ? cache_.prepare_behind_quote(state) : static_cast<void>(cache_.mask(state));

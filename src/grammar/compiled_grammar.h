@@ -23,8 +23,9 @@ struct GrammarBudget {
   int64_t n_bytes_max = int64_t{256} << 20;    // beyond: the sequences that share the states fail
   int64_t n_steps = 20'000'000;                // of one mask or one token
   std::chrono::milliseconds time{250};
-  int64_t n_steps_ahead = 2'000'000;  // of prepare(), that must not be passed
-  std::chrono::milliseconds time_ahead{20};
+  std::chrono::milliseconds time_ahead{2};  // then prepare() begins no further question
+  int64_t n_steps_ahead = 2'000'000;        // of prepare(), that must not be passed
+  std::chrono::milliseconds time_ahead_max{20};
 };
 
 /// A machine, the states found so far and their masks. Any thread; one lock, held for one mask or one token.

@@ -88,7 +88,7 @@ Mask MaskCache::Impl::find_structure(const Blanks& blanks) {
   if (number != 0) return store.keep_with_others(strings.number_tokens(number), ids);
   const std::optional<NextBytes> next = machine.next_bytes(blanks.clean);
   const auto found = [this](uint32_t, const TrieNode& node) {
-    for (int32_t token = node.token; token >= 0; token = vocabulary.same_bytes(token)) ids.push_back(token);
+    vocabulary.append_all(node.token, ids);
     return true;
   };
   for (const char c : std::string_view("-0123456789")) {
@@ -127,12 +127,11 @@ Mask MaskCache::Impl::find_free_text(State state, const FreeText& text) {
 
 /// All tokens that may follow.
 void MaskCache::Impl::find_ids(State state) {
-  const auto take = [this](const TrieNode& node) {
-    for (int32_t token = node.token; token >= 0; token = vocabulary.same_bytes(token)) ids.push_back(token);
+  const auto enter = [](uint32_t, const TrieNode&) { return true; };
+  const auto found = [this](uint32_t, const TrieNode& node) {
+    vocabulary.append_all(node.token, ids);
     return true;
   };
-  const auto enter = [](uint32_t, const TrieNode&) { return true; };
-  const auto found = [take](uint32_t, const TrieNode& node) { return take(node); };
   const auto take_blank = [this](int32_t token) { ids.push_back(token); };
   ids.clear();
   walk.begin(kSparseNodesMax);
@@ -140,8 +139,8 @@ void MaskCache::Impl::find_ids(State state) {
   if (!walk.stopped()) return;
   ids.clear();
   DenseWalk dense([this](State from, uint8_t byte) { return machine.step(from, byte); }, [](State) { return 0; });
-  const auto take_dense = [take](const TrieNode& node, int32_t) { take(node); };
-  if (dense.walk(vocabulary.nodes(), vocabulary.token_bytes_max(), state, {}, take_dense)) return;
+  const auto take = [this](const TrieNode& node, int32_t) { vocabulary.append_all(node.token, ids); };
+  if (dense.walk(vocabulary.nodes(), vocabulary.token_bytes_max(), state, {}, take)) return;
   ids.clear();
   walk.begin();
   walk.walk_from_root(state, enter, found, take_blank);

@@ -19,11 +19,8 @@ StringClosings::Set StringClosings::allowed(State state, const StringBody& body,
 }
 
 void StringClosings::append_tokens(const Set& set, std::vector<int32_t>& tokens) const {
-  for_each_bit(set, [&](int32_t index) {
-    for (int32_t token = strings_.closings[static_cast<size_t>(index)].token; token >= 0;
-         token = vocabulary_.same_bytes(token))
-      tokens.push_back(token);
-  });
+  for_each_bit(
+      set, [&](int32_t index) { vocabulary_.append_all(strings_.closings[static_cast<size_t>(index)].token, tokens); });
 }
 
 uint32_t StringClosings::number_of(const Set& set) {

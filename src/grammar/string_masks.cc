@@ -58,8 +58,7 @@ Mask StringMasks::with_late_escapes(State state, Mask mask) {
   for (const int32_t first : strings_.late_escapes) {
     const bool is_allowed = step(state, vocabulary_.bytes(first)) != kDead;
     if (mask.allows(first) == is_allowed) continue;
-    for (int32_t token = first; token >= 0; token = vocabulary_.same_bytes(token))
-      (is_allowed ? missing : wrong).push_back(token);
+    vocabulary_.append_all(first, is_allowed ? missing : wrong);
   }
   if (!wrong.empty()) mask = store_.keep_without(mask, wrong);
   if (missing.empty()) return mask;
@@ -82,9 +81,7 @@ std::optional<Mask> StringMasks::texts_mask(State state, const TextList& list) {
   if (!texts->is_list) return std::nullopt;
   ids_ = texts->tokens;
   for (const int32_t first : texts->tokens_to_ask)
-    for (int32_t token = step(state, vocabulary_.bytes(first)) == kDead ? -1 : first; token >= 0;
-         token = vocabulary_.same_bytes(token))
-      ids_.push_back(token);
+    if (step(state, vocabulary_.bytes(first)) != kDead) vocabulary_.append_all(first, ids_);
   StringClosings::Set closings = closings_.none();
   for (const std::string_view text : texts->ended) closings_.add_text(state, text, closings);
   for (const int32_t closing : texts->closings_to_ask) closings_.ask(state, closing, closings);
@@ -276,7 +273,7 @@ bool StringMasks::find_few(uint32_t kind, KindTokens& out) {
   ids_.clear();
   const auto found = [&](uint32_t, const TrieNode& node) {
     if (node.token >= 0) out.n_chars_max = std::max(out.n_chars_max, static_cast<int32_t>(node.chars));
-    for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token)) ids_.push_back(token);
+    vocabulary_.append_all(node.token, ids_);
     return true;
   };
   kind_walk_.begin(kFewNodesMax);
@@ -297,7 +294,7 @@ TokenSet StringMasks::find_number_tokens(uint32_t kind) {
   kind_walk_.walk_from_root(
       kind, [](uint32_t, const TrieNode&) { return true; },
       [&](uint32_t, const TrieNode& node) {
-        for (int32_t token = node.token; token >= 0; token = vocabulary_.same_bytes(token)) ids_.push_back(token);
+        vocabulary_.append_all(node.token, ids_);
         return true;
       });
   MaskStore store(vocabulary_);

@@ -17,12 +17,10 @@ void StructureMasks::append(const Blanks& blanks, std::vector<int32_t>& ids) {
     const State inside = may_begin ? walk_.machine().step(blanks.clean, '"') : kDead;
     if (inside != kDead) find_strings(inside);
   }
-  const auto take = [&](int32_t first) {
-    for (int32_t token = first; token >= 0; token = vocabulary_.same_bytes(token)) ids.push_back(token);
-  };
   for (const JsonTokens::Token& token : json_.tokens) {
     if (allowed_[static_cast<size_t>(token.text)] == 0) continue;
-    if (token.n_line_ends <= blanks.n_line_ends && token.n_others <= blanks.n_others) take(token.token);
+    if (token.n_line_ends <= blanks.n_line_ends && token.n_others <= blanks.n_others)
+      vocabulary_.append_all(token.token, ids);
   }
   for (const BlankToken& token : vocabulary_.blank_tokens())
     if (token.n_line_ends <= blanks.n_line_ends && token.n_others <= blanks.n_others) ids.push_back(token.token);

@@ -23,9 +23,7 @@ void TextTokens::begin(bool only_needed_escapes) {
   path_.assign(1, {0, strings_.escaped_texts.size() > 1 || !strings_.escaped_tokens.empty() ? 0 : kNowhere});
 }
 
-void TextTokens::take_token(int32_t first) {
-  for (int32_t token = first; token >= 0; token = vocabulary_.same_bytes(token)) tokens_.push_back(token);
-}
+void TextTokens::take_token(int32_t first) { vocabulary_.append_all(first, tokens_); }
 
 std::span<const EscapedToken> TextTokens::escaped_at(uint32_t node) const {
   const int32_t list = strings_.escaped_texts[node].token;

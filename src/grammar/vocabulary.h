@@ -94,6 +94,10 @@ class Vocabulary {
   [[nodiscard]] int32_t same_bytes(int32_t token) const {
     return same_bytes_.empty() ? -1 : same_bytes_[static_cast<size_t>(token)];
   }
+  /// The token, the first of those with its bytes, and the others. -1: nothing.
+  void append_all(int32_t first, std::vector<int32_t>& tokens) const {
+    for (int32_t token = first; token >= 0; token = same_bytes(token)) tokens.push_back(token);
+  }
   [[nodiscard]] int32_t token_bytes_max() const { return token_bytes_max_; }
 
   /// Every id of vocabulary and head but the end-of-text ids: free text.

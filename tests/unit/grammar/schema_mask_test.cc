@@ -206,7 +206,7 @@ TEST(SchemaMask, StandsAnyEndOfTheLookAhead) {
       auto read = read_schema(*languages, schema, {}, fuel);
       GrammarBudget budget;
       budget.n_steps_ahead = n_steps_ahead;
-      budget.time_ahead = std::chrono::hours(1);
+      budget.time_ahead = budget.time_ahead_max = std::chrono::hours(1);
       return std::make_unique<GrammarStates>(
           words, make_schema_machine(std::move(languages), std::move(std::get<ReadSchema>(read).schema), {}), budget);
     };
