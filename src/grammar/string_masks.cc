@@ -21,6 +21,25 @@ constexpr int32_t kCharsMax = 1 << 30;
 }  // namespace
 
 Mask StringMasks::mask(State state, const StringBody& body) {
+  if (!has_room(body)) return find_mask(state, body);
+  const int32_t min = std::min(body.min_left, vocabulary_.token_bytes_max() + 1);
+  const uint64_t key = uint64_t{body.after} << 32 | static_cast<uint32_t>(min);
+  if (const auto known = roomy_.find(key); known != roomy_.end()) return known->second;
+  const Mask mask = find_mask(state, body);
+  roomy_.emplace(key, mask);
+  return mask;
+}
+
+/// No token is too long for the string, and nothing else but what follows its quote makes a difference: then the states of a long
+/// text, each with a limit of its own, have one mask.
+bool StringMasks::has_room(const StringBody& body) const {
+  const bool is_far = body.max_left < 0 || body.max_left >= vocabulary_.token_bytes_max();
+  const bool is_one =
+      body.same_after && body.except.empty() && body.reach.n_bytes < 0 && body.reach.brackets && body.reach.values;
+  return body.any_text && body.every_escape && is_far && is_one;
+}
+
+Mask StringMasks::find_mask(State state, const StringBody& body) {
   const Inside inside = inside_of(state, body);
   const StringClosings::Set* const escaped = inside.any == nullptr ? nullptr : &inside.any->escaped;
   StringClosings::Set closings = closings_.allowed(state, body, {inside.kind, inside.min, inside.max, escaped});
@@ -439,6 +458,7 @@ int64_t StringMasks::n_bytes() const {
   for (const auto& [kind, any] : any_text_) n_row_bytes += static_cast<int64_t>(kNode) + any->n_bytes();
   return n_row_bytes + closings_.n_bytes() +
          static_cast<int64_t>(masks_.size() * (kNode + sizeof(Key) + sizeof(Mask)) + marks_.capacity() +
+                              roomy_.size() * (kNode + sizeof(Mask)) +
                               (other_of_.size() + families_.size() + takes_every_.size()) * (kNode + sizeof(Family)));
 }
 

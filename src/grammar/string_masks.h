@@ -111,6 +111,8 @@ class StringMasks {
     uint32_t closings;
     auto operator<=>(const Key&) const = default;
   };
+  Mask find_mask(State state, const StringBody& body);
+  [[nodiscard]] bool has_room(const StringBody& body) const;
   Mask with_late_escapes(State state, Mask mask);
   void find_texts(State state, const TextList& list, Texts& out);
   Inside inside_of(State state, const StringBody& body);
@@ -147,6 +149,7 @@ class StringMasks {
   std::map<std::pair<uint32_t, uint32_t>, Family> families_;
   std::unordered_map<uint32_t, bool> takes_every_;  // by kind
   std::map<Key, Mask> masks_;
+  std::unordered_map<uint64_t, Mask> roomy_;  // has_room(): by (after, min_left)
   std::vector<uint8_t> marks_;
   std::vector<int32_t> ids_;
   std::vector<MaskWord> more_;

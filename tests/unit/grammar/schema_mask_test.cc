@@ -121,6 +121,8 @@ constexpr const char* kSchemas[] = {
     R"({"oneOf":[{"properties":{"a":{"const":1}},"required":["a"]},{"properties":{"b":{"const":2}},"required":["b"]}]})",
     R"({"unevaluatedProperties":false,"properties":{"a":{}},"anyOf":[{"properties":{"b":{"type":"null"}}}]})",
     R"({"type":"string","pattern":"^[ab]{2,5}$"})",
+    R"({"type":"string","minLength":2,"maxLength":20})",
+    R"({"properties":{"a":{"type":"string","maxLength":16},"b":{"type":"string","minLength":9,"maxLength":17}},"required":["a","b"]})",
     R"({"type":"string","pattern":"a","minLength":2,"maxLength":6})",
     R"({"type":"string","minLength":1,"maxLength":4})",
     R"({"type":"string","pattern":"^[a-z]{1,12}$"})",
